@@ -1,0 +1,95 @@
+#pragma once
+// Which keys can attention select?
+//
+// A query q scores key i with s_i(q) = q·k_i + b_i (offsets b default to 0). Over the n keys of a set:
+//   selectable    some query gives key i the strictly highest score: k_i is a vertex of the hull of the keys;
+//   tied          some query puts it on top, but never alone (equal keys at a vertex; on a face, not a vertex);
+//   unselectable  every query that distinguishes the keys puts another key strictly above it (relative interior).
+// Queries that score all keys alike do not count. One key alone is selectable; keys that are all equal are tied.
+//
+// Verdicts are exact for the numbers given: floating point proposes a certificate, a rigorous error bound accepts
+// it, and rational arithmetic decides whatever the bound cannot.
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "normscope/executor.h"
+#include "normscope/matrix.h"
+
+namespace normscope {
+
+enum class Verdict { selectable, tied, unselectable };
+const char* name_of(Verdict verdict);
+
+struct CoverTerm {
+  std::size_t index;
+  double weight;
+};
+
+struct KeyVerdict {
+  Verdict verdict = Verdict::selectable;
+  // No change of the keys within the rounding of their dtype (or `noise`) can alter the verdict. Sufficient
+  // condition: a key that is not flagged robust may still be.
+  bool robust = false;
+  // Selectable: max over ‖q‖ ≤ 1 of min_j q·(k_i − k_j), the distance of k_i to the hull of the others (with
+  // offsets: of (k_i, b_i) to the others' hull and everything below it). Infinite for a key alone.
+  // With Margins::bound a certified lower bound.
+  double margin = 0;
+  // Unselectable: radius of a ball around the key inside the hull of the others (a certified lower bound of its
+  // distance to the hull's boundary); 0 when none was found.
+  double depth = 0;
+  // Selectable: a query that gives the key the strictly highest score. Tied: a query that puts it on top.
+  std::vector<double> witness;
+  // Tied, unselectable: convex weights over at most d+1 affinely independent other keys that reproduce the key
+  // (with offsets: at most d+2, and with at least its offset).
+  std::vector<CoverTerm> cover;
+  // Unselectable keys whose cover spans less than the hull: at most 2·rank keys with positive weights that
+  // reproduce the key and span the hull, which proves that no query puts it on top.
+  std::vector<CoverTerm> interior;
+  // Tied: the other keys that share the top score under `witness`.
+  std::vector<std::size_t> tied_with;
+  // Largest softmax weight a query with ‖q‖ ≤ query_norm can give the key: attained value, and a proven upper
+  // bound on what any such query can attain.
+  std::optional<double> max_weight, max_weight_bound;
+  // Length of the longest prefix of the keys in which this key is selectable; 0 if there is none.
+  std::optional<std::size_t> last_prefix;
+  bool verified = false;     // the certificate was checked in rational arithmetic
+  bool exact_path = false;   // floating point could not decide; rational arithmetic did
+};
+
+enum class Margins { bound, exact };
+enum class RankPolicy { numerical, full };
+
+struct KeyOptions {
+  RankPolicy rank = RankPolicy::numerical;
+  // Unit roundoff of the numbers' dtype: 2^-24 for float32, 2^-53 for float64, 2^-11 float16, 2^-9 bfloat16.
+  double unit_roundoff = 0x1p-53;
+  // If given, `robust` means: against any change of each key by a vector of this norm.
+  std::optional<double> noise;
+  Margins margins = Margins::exact;
+  bool certificates = true;  // false: verdicts, margins and depths only
+  bool exact = false;        // verify every certificate in rational arithmetic, repair until it verifies
+  bool prefix = false;
+  std::optional<double> query_norm;
+};
+
+struct KeyCounts {
+  std::size_t selectable = 0, tied = 0, unselectable = 0;
+};
+
+struct KeySet {
+  std::size_t n = 0, d = 0;
+  std::size_t rank = 0;        // dimension of the affine hull the verdicts were decided in
+  double rank_tolerance = 0;   // a direction in which the keys spread less than this (rms) holds only rounding
+  KeyCounts counts, robust_counts;
+  std::size_t exact_path = 0;  // keys that floating point could not decide
+  std::vector<KeyVerdict> keys;
+};
+
+// keys: n × d, finite. offsets: empty, or n finite numbers. Throws InputError on 0 × d, NaN or Inf (by row and
+// column), or offsets of the wrong length.
+KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
+                   const Executor& executor);
+
+}  // namespace normscope

@@ -1,0 +1,21 @@
+#include "normscope/version.h"
+
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace normscope {
+
+std::string version() { return NORMSCOPE_VERSION; }
+
+std::string commit() { return NORMSCOPE_COMMIT; }
+
+std::string instruction_set() {
+  const std::int64_t supported = hwy::SupportedTargets();
+  std::string name = hwy::TargetName(supported & -supported);  // the lowest set bit is the best target
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+}  // namespace normscope
