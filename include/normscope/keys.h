@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "normscope/executor.h"
@@ -41,11 +42,14 @@ struct KeyVerdict {
   double depth = 0;
   // Selectable: a query that gives the key the strictly highest score. Tied: a query that puts it on top.
   std::vector<double> witness;
+  // Only if no doubles were found that pass the exact test (the witnesses can be a cone narrower than an ulp, and
+  // ties are easily lost to rounding): the witness as exact integers or fractions; `witness` is then its rounding.
+  std::vector<std::string> exact_witness;
   // Tied, unselectable: convex weights over at most d+1 affinely independent other keys that reproduce the key
   // (with offsets: at most d+2, and with at least its offset).
   std::vector<CoverTerm> cover;
-  // Unselectable keys whose cover spans less than the hull: at most 2·rank keys with positive weights that
-  // reproduce the key and span the hull, which proves that no query puts it on top.
+  // Unselectable keys whose cover spans less than the hull: keys with positive weights that reproduce the key and
+  // span the hull (the mean of at most rank covers), which proves that no query puts it on top.
   std::vector<CoverTerm> interior;
   // Tied: the other keys that share the top score under `witness`.
   std::vector<std::size_t> tied_with;
@@ -63,7 +67,7 @@ enum class RankPolicy { numerical, full };
 
 struct KeyOptions {
   RankPolicy rank = RankPolicy::numerical;
-  // Unit roundoff of the numbers' dtype: 2^-24 for float32, 2^-53 for float64, 2^-11 float16, 2^-9 bfloat16.
+  // Unit roundoff of the numbers' dtype: 2^-24 for float32, 2^-53 for float64, 2^-11 float16, 2^-8 bfloat16.
   double unit_roundoff = 0x1p-53;
   // If given, `robust` means: against any change of each key by a vector of this norm.
   std::optional<double> noise;

@@ -1,0 +1,61 @@
+#pragma once
+// Verdicts in exact arithmetic, for what floating point cannot decide. Float input is an exact rational, so
+// "exact" means: for the very numbers given.
+//
+// Cover space: find λ ≥ 0 with Σ λ_j (k_j − k_i) = 0, Σ λ_j (b_j − b_i) ≥ 0, Σ λ_j = 1 over the other keys, by a
+// revised simplex method in integers (Edmonds' integer pivoting: the basis inverse is kept as adjugate and
+// determinant, so no fraction is ever reduced). Infeasible: the dual is a witness. Feasible: a basic solution is a
+// cover; further rounds look for covers that use further keys, until they span the hull (relative interior,
+// unselectable) or the dual shows a query that ties exactly the keys found (tied). Prices are screened in floating
+// point with an error bound; only the unclear ones are computed exactly.
+#include <boost/multiprecision/gmp.hpp>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "normscope/keys.h"
+
+namespace normscope {
+
+using Integer =
+    boost::multiprecision::number<boost::multiprecision::gmp_int, boost::multiprecision::et_off>;
+using Rational =
+    boost::multiprecision::number<boost::multiprecision::gmp_rational, boost::multiprecision::et_off>;
+
+struct ExactTerm {
+  std::size_t index;
+  Rational weight;
+};
+
+struct ExactVerdict {
+  Verdict verdict = Verdict::selectable;
+  std::vector<Integer> query;     // witness direction on the points' coordinates, up to a positive factor
+  Integer offset_factor = 0;      // with offsets: the query is query / offset_factor (0: any large multiple)
+  std::vector<ExactTerm> cover;
+  std::vector<ExactTerm> interior;
+  std::vector<std::size_t> tied_with;
+};
+
+// points: the first `count` rows are the (distinct) keys, in the coordinates that matter. offsets: empty or one per
+// row. `hint` lists keys likely to be in the answer; they are tried first.
+ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const double> offsets, std::size_t count,
+                            std::size_t key, std::span<const std::size_t> hint);
+
+// The witness of a selectable key as an exact query: the direction, over the offset factor if there are offsets (at
+// factor 0 the multiple of it that is large enough to win).
+std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const double> points,
+                                  std::span<const double> offsets, std::size_t key);
+
+// Exact barycentric coordinates of `key` in the listed keys; empty if they are not affinely independent, or the
+// key is not in their affine hull. With offsets only the keys' coordinates enter.
+std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, std::size_t key,
+                                              std::span<const std::size_t> members);
+
+// Sign of the exact value of query·(k_i − k_j) + (b_i − b_j).
+int exact_score_difference_sign(std::span<const double> query, MatrixView<const double> keys,
+                                std::span<const double> offsets, std::size_t i, std::size_t j);
+
+// The direction as doubles scaled to about unit size; each entry is rounded to nearest or nearly so.
+std::vector<double> rounded_direction(std::span<const Integer> direction);
+
+}  // namespace normscope
