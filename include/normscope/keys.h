@@ -3,12 +3,14 @@
 //
 // A query q scores key i with s_i(q) = q·k_i + b_i (offsets b default to 0). Over the n keys of a set:
 //   selectable    some query gives key i the strictly highest score: k_i is a vertex of the hull of the keys;
-//   tied          some query puts it on top, but never alone (equal keys at a vertex; on a face, not a vertex);
-//   unselectable  every query that distinguishes the keys puts another key strictly above it (relative interior).
-// Queries that score all keys alike do not count. One key alone is selectable; keys that are all equal are tied.
+//   tied          some query puts it on top, but never alone (equal keys at a vertex; on a face, not a
+//   vertex); unselectable  every query that distinguishes the keys puts another key strictly above it
+//   (relative interior).
+// Queries that score all keys alike do not count. One key alone is selectable; keys that are all equal are
+// tied.
 //
-// Verdicts are exact for the numbers given: floating point proposes a certificate, a rigorous error bound accepts
-// it, and rational arithmetic decides whatever the bound cannot.
+// Verdicts are exact for the numbers given: floating point proposes a certificate, a rigorous error bound
+// accepts it, and rational arithmetic decides whatever the bound cannot.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -37,19 +39,20 @@ struct KeyVerdict {
   // offsets: of (k_i, b_i) to the others' hull and everything below it). Infinite for a key alone.
   // With Margins::bound a certified lower bound.
   double margin = 0;
-  // Unselectable: radius of a ball around the key inside the hull of the others (a certified lower bound of its
-  // distance to the hull's boundary); 0 when none was found.
+  // Unselectable: radius of a ball around the key inside the hull of the others (a certified lower bound of
+  // its distance to the hull's boundary); 0 when none was found.
   double depth = 0;
   // Selectable: a query that gives the key the strictly highest score. Tied: a query that puts it on top.
   std::vector<double> witness;
-  // Only if no doubles were found that pass the exact test (the witnesses can be a cone narrower than an ulp, and
-  // ties are easily lost to rounding): the witness as exact integers or fractions; `witness` is then its rounding.
+  // Only if no doubles were found that pass the exact test (the witnesses can be a cone narrower than an ulp,
+  // and ties are easily lost to rounding): the witness as exact integers or fractions; `witness` is then its
+  // rounding.
   std::vector<std::string> exact_witness;
-  // Tied, unselectable: convex weights over at most d+1 affinely independent other keys that reproduce the key
-  // (with offsets: at most d+2, and with at least its offset).
+  // Tied, unselectable: convex weights over at most d+1 affinely independent other keys that reproduce the
+  // key (with offsets: at most d+2, and with at least its offset).
   std::vector<CoverTerm> cover;
-  // Unselectable keys whose cover spans less than the hull: keys with positive weights that reproduce the key and
-  // span the hull (the mean of at most rank covers), which proves that no query puts it on top.
+  // Unselectable keys whose cover spans less than the hull: keys with positive weights that reproduce the key
+  // and span the hull (the mean of at most rank covers), which proves that no query puts it on top.
   std::vector<CoverTerm> interior;
   // Tied: the other keys that share the top score under `witness`.
   std::vector<std::size_t> tied_with;
@@ -58,8 +61,8 @@ struct KeyVerdict {
   std::optional<double> max_weight, max_weight_bound;
   // Length of the longest prefix of the keys in which this key is selectable; 0 if there is none.
   std::optional<std::size_t> last_prefix;
-  bool verified = false;     // the certificate was checked in rational arithmetic
-  bool exact_path = false;   // floating point could not decide; rational arithmetic did
+  bool verified = false;    // the certificate was checked in rational arithmetic
+  bool exact_path = false;  // floating point could not decide; rational arithmetic did
 };
 
 enum class Margins { bound, exact };
@@ -84,16 +87,21 @@ struct KeyCounts {
 
 struct KeySet {
   std::size_t n = 0, d = 0;
-  std::size_t rank = 0;        // dimension of the affine hull the verdicts were decided in
-  double rank_tolerance = 0;   // a direction in which the keys spread less than this (rms) holds only rounding
+  std::size_t rank = 0;       // dimension of the affine hull the verdicts were decided in
+  double rank_tolerance = 0;  // a direction in which the keys spread less than this (rms) holds only rounding
   KeyCounts counts, robust_counts;
   std::size_t exact_path = 0;  // keys that floating point could not decide
   std::vector<KeyVerdict> keys;
 };
 
-// keys: n × d, finite. offsets: empty, or n finite numbers. Throws InputError on 0 × d, NaN or Inf (by row and
-// column), or offsets of the wrong length.
+// keys: n × d, finite. offsets: empty, or n finite numbers. Throws InputError on 0 × d, NaN or Inf (by row
+// and column), or offsets of the wrong length.
 KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
                    const Executor& executor);
+
+// A batch of sets in one call. offsets: empty (none for any set), or one list per set. Errors name the set.
+std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> sets,
+                                    std::span<const std::span<const double>> offsets,
+                                    const KeyOptions& options, const Executor& executor);
 
 }  // namespace normscope

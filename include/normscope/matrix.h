@@ -24,8 +24,7 @@ struct MatrixView {
   MatrixView first_rows(std::size_t count) const { return {data, count, cols, stride}; }
 
   operator MatrixView<const T>() const  // NOLINT(google-explicit-constructor): adding const is always safe
-    requires(!std::is_const_v<T>)
-  {
+      requires(!std::is_const_v<T>) {
     return {data, rows, cols, stride};
   }
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Counter-based random numbers (Philox4x32-10, Salmon et al. 2011): the i-th number of a stream depends only on
-// (seed, stream, i), so results are the same for any number of threads or ranks.
+// Counter-based random numbers (Philox4x32-10, Salmon et al. 2011): the i-th number of a stream depends only
+// on (seed, stream, i), so results are the same for any number of threads or ranks.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -47,10 +47,9 @@ class Random {
 
  private:
   std::array<std::uint32_t, 4> philox(std::uint64_t counter) const {
-    std::array<std::uint32_t, 4> x = {static_cast<std::uint32_t>(counter),
-                                      static_cast<std::uint32_t>(counter >> 32),
-                                      static_cast<std::uint32_t>(stream_),
-                                      static_cast<std::uint32_t>(stream_ >> 32)};
+    std::array<std::uint32_t, 4> x = {
+        static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
+        static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)};
     auto k0 = static_cast<std::uint32_t>(seed_), k1 = static_cast<std::uint32_t>(seed_ >> 32);
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t p0 = std::uint64_t{0xD2511F53} * x[0], p1 = std::uint64_t{0xCD9E8D57} * x[2];

@@ -7,9 +7,13 @@
 
 namespace normscope {
 
-std::string version() { return NORMSCOPE_VERSION; }
+std::string version() {
+  return NORMSCOPE_VERSION;
+}
 
-std::string commit() { return NORMSCOPE_COMMIT; }
+std::string commit() {
+  return NORMSCOPE_COMMIT;
+}
 
 std::string instruction_set() {
   const std::int64_t supported = hwy::SupportedTargets();

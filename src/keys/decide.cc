@@ -18,8 +18,8 @@ namespace normscope {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kSmallSet = 192;     // up to here all keys are scanned every time
-constexpr std::size_t kPiece = 16;         // keys decided by one task
+constexpr std::size_t kSmallSet = 192;  // up to here all keys are scanned every time
+constexpr std::size_t kPiece = 16;      // keys decided by one task
 constexpr std::size_t kFirstRound = 64, kLargestRound = 4096;
 
 void check_input(MatrixView<const double> keys, std::span<const double> offsets) {
@@ -29,24 +29,27 @@ void check_input(MatrixView<const double> keys, std::span<const double> offsets)
   for (std::size_t i = 0; i < keys.rows; ++i)
     for (std::size_t c = 0; c < keys.cols; ++c)
       if (!std::isfinite(keys(i, c)))
-        throw InputError(fmt::format("key {} (row {}, column {}, counted from 0) is {}: keys must be finite numbers",
-                                     i, i, c, std::isnan(keys(i, c)) ? "NaN" : "infinite"));
+        throw InputError(
+            fmt::format("key {} (row {}, column {}, counted from 0) is {}: keys must be finite numbers", i, i,
+                        c, std::isnan(keys(i, c)) ? "NaN" : "infinite"));
   if (offsets.empty()) return;
   if (offsets.size() != keys.rows)
-    throw InputError(fmt::format("{} score offsets were given for {} keys: one per key is needed", offsets.size(),
-                                 keys.rows));
+    throw InputError(fmt::format("{} score offsets were given for {} keys: one per key is needed",
+                                 offsets.size(), keys.rows));
   for (std::size_t i = 0; i < offsets.size(); ++i)
     if (!std::isfinite(offsets[i]))
-      throw InputError(fmt::format("score offset {} (counted from 0) is {}: offsets must be finite numbers", i,
-                                   std::isnan(offsets[i]) ? "NaN" : "infinite"));
+      throw InputError(fmt::format("score offset {} (counted from 0) is {}: offsets must be finite numbers",
+                                   i, std::isnan(offsets[i]) ? "NaN" : "infinite"));
 }
 
-double norm(std::span<const double> v) { return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0)); }
+double norm(std::span<const double> v) {
+  return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+}
 
 // Groups of equal keys (in the coordinates that matter, and with equal offsets).
 struct Groups {
-  std::vector<std::size_t> first;          // distinct key → its first index in the set, ascending
-  std::vector<std::size_t> distinct_of;    // index → distinct key
+  std::vector<std::size_t> first;                 // distinct key → its first index in the set, ascending
+  std::vector<std::size_t> distinct_of;           // index → distinct key
   std::vector<std::vector<std::size_t>> members;  // distinct key → indices
 };
 
@@ -69,6 +72,8 @@ Groups group_equal_keys(MatrixView<const double> keys, std::span<const double> o
     leader[order[k]] = k > 0 && compare(order[k], order[k - 1]) == 0 ? leader[order[k - 1]] : order[k];
   Groups groups;
   groups.distinct_of.resize(keys.rows);
+  groups.first.reserve(keys.rows);
+  groups.members.reserve(keys.rows);
   for (std::size_t i = 0; i < keys.rows; ++i) {
     if (leader[i] == i) {
       groups.distinct_of[i] = groups.first.size();
@@ -115,9 +120,9 @@ class SetDecider {
     for (std::size_t i = 0; i < keys_.rows; ++i) set.keys[i] = spread(i);
     if (options_.prefix || options_.query_norm) {
       executor_.for_each((keys_.rows + kPiece - 1) / kPiece, [&](std::size_t piece) {
-        KeySearch search(frame_, Margins::bound);
+        const auto search = make_key_search(frame_, Margins::bound);
         for (std::size_t i = piece * kPiece; i < std::min(keys_.rows, (piece + 1) * kPiece); ++i) {
-          if (options_.prefix) set.keys[i].last_prefix = last_prefix(i, search);
+          if (options_.prefix) set.keys[i].last_prefix = last_prefix(i, *search);
           if (options_.query_norm) add_largest_weight(i, set.keys[i]);
         }
       });
@@ -133,9 +138,15 @@ class SetDecider {
  private:
   static void count(KeyCounts& counts, Verdict verdict) {
     switch (verdict) {
-      case Verdict::selectable: ++counts.selectable; break;
-      case Verdict::tied: ++counts.tied; break;
-      case Verdict::unselectable: ++counts.unselectable; break;
+      case Verdict::selectable:
+        ++counts.selectable;
+        break;
+      case Verdict::tied:
+        ++counts.tied;
+        break;
+      case Verdict::unselectable:
+        ++counts.unselectable;
+        break;
     }
   }
 
@@ -179,9 +190,9 @@ class SetDecider {
     const std::size_t m = distinct_.size();
     if (m <= kSmallSet) {
       executor_.for_each((m + kPiece - 1) / kPiece, [&](std::size_t piece) {
-        KeySearch search(frame_, options_.margins);
+        const auto search = make_key_search(frame_, options_.margins);
         for (std::size_t k = piece * kPiece; k < std::min(m, (piece + 1) * kPiece); ++k)
-          decide_one(k, search, nullptr, {});
+          decide_one(k, *search, nullptr);
       });
       return;
     }
@@ -198,13 +209,14 @@ class SetDecider {
     add_extremes_along_axes(likely);
 
     std::vector<std::vector<std::size_t>> discovered;
-    for (std::size_t begin = 0, round = kFirstRound; begin < m; begin += round, round = std::min(2 * round, kLargestRound)) {
+    for (std::size_t begin = 0, round = kFirstRound; begin < m;
+         begin += round, round = std::min(2 * round, kLargestRound)) {
       const std::size_t end = std::min(m, begin + round), pieces = (end - begin + kPiece - 1) / kPiece;
       discovered.assign(pieces, {});
       executor_.for_each(pieces, [&](std::size_t piece) {
-        decide_piece(std::span(order).subspan(begin + piece * kPiece,
-                                              std::min(kPiece, end - begin - piece * kPiece)),
-                     likely, discovered[piece]);
+        decide_piece(
+            std::span(order).subspan(begin + piece * kPiece, std::min(kPiece, end - begin - piece * kPiece)),
+            likely, discovered[piece]);
       });
       if (end == m) break;
       for (const auto& keys : discovered)
@@ -229,15 +241,17 @@ class SetDecider {
                     std::vector<std::size_t>& discovered) {
     // Many keys are settled by q = k_i − centre; one pass over all keys serves the whole piece.
     std::vector<bool> settled(keys.size(), false);
-    if (options_.margins == Margins::bound && !frame_.offsets) settle_from_centre(keys, likely, settled, discovered);
-    KeySearch search(frame_, options_.margins);
+    if (options_.margins == Margins::bound && !frame_.offsets)
+      settle_from_centre(keys, likely, settled, discovered);
+    if (std::all_of(settled.begin(), settled.end(), [](bool done) { return done; })) return;
+    const auto search = make_key_search(frame_, options_.margins);
     for (std::size_t k = 0; k < keys.size(); ++k)
-      if (!settled[k]) decide_one(keys[k], search, &likely, {});
-    discovered.insert(discovered.end(), search.discovered().begin(), search.discovered().end());
+      if (!settled[k]) decide_one(keys[k], *search, &likely);
+    discovered.insert(discovered.end(), search->discovered.begin(), search->discovered.end());
   }
 
-  void settle_from_centre(std::span<const std::size_t> keys, const LikelyVertices& likely, std::vector<bool>& settled,
-                          std::vector<std::size_t>& discovered) {
+  void settle_from_centre(std::span<const std::size_t> keys, const LikelyVertices& likely,
+                          std::vector<bool>& settled, std::vector<std::size_t>& discovered) {
     const std::size_t f = frame_.dimension;
     std::vector<std::size_t> slots, skips;
     std::vector<double> queries;
@@ -253,20 +267,23 @@ class SetDecider {
       return top;
     };
     for (std::size_t slot = 0; slot < keys.size(); ++slot) slots.push_back(slot);
-    std::vector<TopScore> top = ask(likely.panels, false);
+    // Asking the likely vertices first pays only while they are few.
+    const bool few = 4 * likely.panels.size() < frame_.all.size();
+    std::vector<TopScore> top = few ? ask(likely.panels, false) : std::vector<TopScore>();
     std::vector<std::size_t> passed;
-    for (std::size_t s = 0; s < slots.size(); ++s) {
+    for (std::size_t s = 0; s < top.size(); ++s) {
       const auto point = frame_.points[keys[slots[s]]];
       const double own = std::inner_product(point.begin(), point.end(), point.begin(), 0.0);
       if (own > top[s].score) passed.push_back(slots[s]);
     }
-    slots = passed;
+    if (few) slots = passed;
     if (slots.empty()) return;
     top = ask(frame_.all, true);
     for (std::size_t s = 0; s < slots.size(); ++s) {
       const std::size_t key = keys[slots[s]];
       const auto point = frame_.points[key];
-      const double squares = std::inner_product(point.begin(), point.end(), point.begin(), 0.0), size = std::sqrt(squares);
+      const double squares = std::inner_product(point.begin(), point.end(), point.begin(), 0.0),
+                   size = std::sqrt(squares);
       const double bound = (squares - top[s].score) / size, error = score_error(frame_, size);
       if (!(bound > 0)) discovered.push_back(top[s].index);
       if (!(bound - error > wobble_[key] + largest_wobble_)) continue;
@@ -280,8 +297,12 @@ class SetDecider {
     }
   }
 
-  void decide_one(std::size_t key, KeySearch& search, const LikelyVertices* likely, std::span<const double> start) {
-    const Found found = search.decide(key, distinct_.size(), likely, wobble_[key] + largest_wobble_, start);
+  Question question(std::size_t key, const LikelyVertices* likely, double enough) const {
+    return {frame_.points[key], key, distinct_.size(), likely, enough};
+  }
+
+  void decide_one(std::size_t key, KeySearch& search, const LikelyVertices* likely) {
+    const Found found = search.decide(question(key, likely, wobble_[key] + largest_wobble_));
     if (found.kind == Found::Kind::unclear || !take(key, found)) take_exact(key, found, search, likely);
   }
 
@@ -322,14 +343,16 @@ class SetDecider {
     const std::size_t rank = hull_.rank;
     std::vector<double> query(frame_query.begin(), frame_query.begin() + static_cast<std::ptrdiff_t>(rank));
     if (frame_.offsets) {
-      // The query proper is q/t. If t is (nearly) 0 the key wins for every large multiple of q: t may rise until
-      // the offsets eat half the margin.
+      // The query proper is q/t. If t is (nearly) 0 the key wins for every large multiple of q: t may rise
+      // until the offsets eat half the margin.
       double spread = 0;
-      for (std::size_t k = 0; k < frame_.points.rows(); ++k) spread = std::max(spread, std::abs(frame_.points(k, rank)));
+      for (std::size_t k = 0; k < frame_.points.rows(); ++k)
+        spread = std::max(spread, std::abs(frame_.points(k, rank)));
       const double t = std::max(frame_query[rank], margin / (8 * spread));
       for (double& q : query) q /= t;
     }
-    // Off the hull keys differ by noise; a query along the hull is the natural one while its margin drowns that.
+    // Off the hull keys differ by noise; a query along the hull is the natural one while its margin drowns
+    // that.
     return margin * hull_.unit > 4 * hull_.noise ? hull_.query(query) : hull_.kept_query(query);
   }
 
@@ -341,10 +364,12 @@ class SetDecider {
     return true;
   }
 
-  bool ties_exactly(std::span<const double> query, std::size_t key, std::span<const std::size_t> others) const {
+  bool ties_exactly(std::span<const double> query, std::size_t key,
+                    std::span<const std::size_t> others) const {
     for (std::size_t k = 0; k < groups_.first.size(); ++k) {
       if (k == key) continue;
-      const int sign = exact_score_difference_sign(query, keys_, offsets_, groups_.first[key], groups_.first[k]);
+      const int sign =
+          exact_score_difference_sign(query, keys_, offsets_, groups_.first[key], groups_.first[k]);
       if (sign != (std::binary_search(others.begin(), others.end(), k) ? 0 : 1)) return false;
     }
     return true;
@@ -380,8 +405,8 @@ class SetDecider {
     distinct_[key] = std::move(result);
   }
 
-  // Doubles that verify exactly: the rounded direction, else roundings of multiples of it. The cone of witnesses
-  // can be narrower than an ulp; then the exact direction itself is the certificate.
+  // Doubles that verify exactly: the rounded direction, else roundings of multiples of it. The cone of
+  // witnesses can be narrower than an ulp; then the exact direction itself is the certificate.
   std::vector<double> exact_witness(const ExactVerdict& exact, std::size_t key, KeyVerdict& result) const {
     constexpr int kTries = 3000;
     std::vector<double> query, first;
@@ -394,10 +419,12 @@ class SetDecider {
       if (!exact_offsets_.empty()) scale_to_offsets(exact, on_kept);
       query.assign(keys_.cols, 0.0);
       for (std::size_t c = 0; c < on_kept.size(); ++c) query[hull_.kept[c]] = on_kept[c];
-      if (exact.verdict == Verdict::tied ? ties_exactly(query, key, exact.tied_with) : wins(query, key)) return query;
+      if (exact.verdict == Verdict::tied ? ties_exactly(query, key, exact.tied_with) : wins(query, key))
+        return query;
       if (first.empty()) first = query;
       if (exact.verdict == Verdict::tied) break;
-      if (!exact_offsets_.empty() && attempt > 64) break;  // q has a size there: multiples are one and the same
+      if (!exact_offsets_.empty() && attempt > 64)
+        break;  // q has a size there: multiples are one and the same
     }
     const std::vector<Rational> exactly = exact_query(exact, exact_points_.view(), exact_offsets_, key);
     result.exact_witness.assign(keys_.cols, "0");
@@ -438,19 +465,19 @@ class SetDecider {
     return std::max(0.0, least / (offsets_.empty() ? size : std::hypot(size, 1.0)));
   }
 
-  // A ball around the key inside the hull: if the key, moved by ρ√f along every axis either way, stays covered, the
-  // ball of radius ρ does too. ρ is halved from the size of the set until that is proven.
+  // A ball around the key inside the hull: if the key, moved by ρ√f along every axis either way, stays
+  // covered, the ball of radius ρ does too. ρ is halved from the size of the set until that is proven.
   double measured_depth(std::size_t key, KeySearch& search, const LikelyVertices* likely) const {
     const std::size_t f = frame_.dimension;
     std::vector<double> place(f);
     double radius = frame_.largest_norm / std::sqrt(static_cast<double>(f));
-    for (int halving = 0; halving < 48; ++halving, radius *= 0.5) {
+    for (int halving = 0; halving < 30; ++halving, radius *= 0.5) {
       bool covered = true;
       for (std::size_t axis = 0; axis < 2 * f && covered; ++axis) {
         const auto point = frame_.points[key];
         std::copy(point.begin(), point.end(), place.begin());
         place[axis / 2] += (axis % 2 == 0 ? 1 : -1) * radius * std::sqrt(static_cast<double>(f));
-        const Found moved = search.decide_at(place, key, distinct_.size(), likely, 0, {});
+        const Found moved = search.decide({place, key, distinct_.size(), likely, 0});
         if (moved.kind == Found::Kind::selectable) covered = false;
         if (moved.kind == Found::Kind::unclear) covered = false;
       }
@@ -461,10 +488,10 @@ class SetDecider {
   }
 
   // The verdict of index i from that of its distinct key: equal keys tie.
-  KeyVerdict spread(std::size_t i) const {
+  KeyVerdict spread(std::size_t i) {
     const std::size_t own = groups_.distinct_of[i];
     const auto& equals = groups_.members[own];
-    KeyVerdict result = distinct_[own];
+    KeyVerdict result = equals.back() == i ? std::move(distinct_[own]) : distinct_[own];
     for (CoverTerm& term : result.cover) term.index = groups_.first[term.index];
     for (CoverTerm& term : result.interior) term.index = groups_.first[term.index];
     std::vector<std::size_t> ties;
@@ -492,7 +519,9 @@ class SetDecider {
     if (equals[0] != i) return 0;
     const std::size_t limit = equals.size() > 1 ? equals[1] : keys_.rows;
     std::size_t low = i + 1, high = limit;  // prefix lengths
-    const auto selectable = [&](std::size_t length) { return selectable_in_prefix(groups_.distinct_of[i], length, search); };
+    const auto selectable = [&](std::size_t length) {
+      return selectable_in_prefix(groups_.distinct_of[i], length, search);
+    };
     if (!selectable(low)) return 0;
     if (selectable(high)) return high;
     while (high - low > 1) {
@@ -507,18 +536,21 @@ class SetDecider {
     const auto end = std::lower_bound(groups_.first.begin(), groups_.first.end(), length);
     const auto count = static_cast<std::size_t>(end - groups_.first.begin());
     if (count == 1) return true;
-    const Found found = search.decide(key, count, nullptr, 0, {});
+    const Found found = search.decide({frame_.points[key], key, count, nullptr, 0});
     if (found.kind != Found::Kind::unclear) return found.kind == Found::Kind::selectable;
-    return decide_exactly(exact_points_.view(), exact_offsets_, count, key, found.hint).verdict == Verdict::selectable;
+    return decide_exactly(exact_points_.view(), exact_offsets_, count, key, found.hint).verdict ==
+           Verdict::selectable;
   }
 
   void add_largest_weight(std::size_t i, KeyVerdict& key) const {
-    // All keys count in the softmax, equal ones too; orthonormal frame coordinates keep ‖q‖ and q·(k_j − k_i).
+    // All keys count in the softmax, equal ones too; orthonormal frame coordinates keep ‖q‖ and q·(k_j −
+    // k_i).
     const std::size_t rank = hull_.rank;
     Matrix<double> points(keys_.rows, rank);
     std::vector<double> start(rank);
     for (std::size_t j = 0; j < keys_.rows; ++j)
-      for (std::size_t c = 0; c < rank; ++c) points(j, c) = frame_.points(groups_.distinct_of[j], c) * hull_.unit;
+      for (std::size_t c = 0; c < rank; ++c)
+        points(j, c) = frame_.points(groups_.distinct_of[j], c) * hull_.unit;
     if (!key.witness.empty())
       for (std::size_t c = 0; c < rank; ++c) {
         if (!hull_.reduced()) {
@@ -526,7 +558,8 @@ class SetDecider {
           continue;
         }
         for (std::size_t e = 0; e < keys_.cols; ++e)
-          start[c] += hull_.basis(static_cast<Eigen::Index>(e), static_cast<Eigen::Index>(c)) * key.witness[e];
+          start[c] +=
+              hull_.basis(static_cast<Eigen::Index>(e), static_cast<Eigen::Index>(c)) * key.witness[e];
       }
     const LargestWeight weight = largest_weight(points.view(), offsets_, i, *options_.query_norm, start);
     key.max_weight = weight.attained;
@@ -541,7 +574,7 @@ class SetDecider {
   AffineHull hull_;
   Groups groups_;
   FramedKeys frame_;
-  Matrix<double> exact_points_;          // distinct × kept coordinates, as given
+  Matrix<double> exact_points_;  // distinct × kept coordinates, as given
   std::vector<double> exact_offsets_;
   std::vector<double> wobble_;
   double largest_wobble_ = 0;
@@ -552,9 +585,12 @@ class SetDecider {
 
 const char* name_of(Verdict verdict) {
   switch (verdict) {
-    case Verdict::selectable: return "selectable";
-    case Verdict::tied: return "tied";
-    case Verdict::unselectable: return "unselectable";
+    case Verdict::selectable:
+      return "selectable";
+    case Verdict::tied:
+      return "tied";
+    case Verdict::unselectable:
+      return "unselectable";
   }
   return "";
 }
@@ -563,6 +599,38 @@ KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offset
                    const Executor& executor) {
   check_input(keys, offsets);
   return SetDecider(keys, offsets, options, executor).run();
+}
+
+std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> sets,
+                                    std::span<const std::span<const double>> offsets,
+                                    const KeyOptions& options, const Executor& executor) {
+  if (!offsets.empty() && offsets.size() != sets.size())
+    throw InputError(
+        fmt::format("{} lists of score offsets were given for {} sets of keys: one per set is needed",
+                    offsets.size(), sets.size()));
+  const auto offsets_of = [&](std::size_t s) {
+    return offsets.empty() ? std::span<const double>{} : offsets[s];
+  };
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    try {
+      check_input(sets[s], offsets_of(s));
+    } catch (const InputError& error) {
+      throw InputError(sets.size() == 1 ? error.what()
+                                        : fmt::format("set {} of {}: {}", s, sets.size(), error.what()));
+    }
+  }
+  std::vector<KeySet> results(sets.size());
+  // Many sets: one task each. Few: the threads share the keys of one set. The results are the same.
+  if (sets.size() >= 2 * static_cast<std::size_t>(executor.threads())) {
+    const Executor alone(1);
+    executor.for_each(sets.size(), [&](std::size_t s) {
+      results[s] = SetDecider(sets[s], offsets_of(s), options, alone).run();
+    });
+  } else {
+    for (std::size_t s = 0; s < sets.size(); ++s)
+      results[s] = SetDecider(sets[s], offsets_of(s), options, executor).run();
+  }
+  return results;
 }
 
 }  // namespace normscope

@@ -23,7 +23,9 @@ Split split(double value) {
   return {static_cast<std::int64_t>(std::ldexp(fraction, 53)), exponent - 53};
 }
 
-int lowest_exponent(double value) { return value == 0 ? std::numeric_limits<int>::max() : split(value).exponent; }
+int lowest_exponent(double value) {
+  return value == 0 ? std::numeric_limits<int>::max() : split(value).exponent;
+}
 
 Integer scaled(double value, int lowest) {
   const Split parts = split(value);
@@ -73,10 +75,15 @@ class Echelon {
 
 class CoverProgram {
  public:
-  CoverProgram(MatrixView<const double> points, std::span<const double> offsets, std::size_t count, std::size_t key,
-               std::span<const std::size_t> hint)
-      : points_(points), offsets_(offsets), count_(count), key_(key), hint_(hint.begin(), hint.end()),
-        dimension_(points.cols), rows_(points.cols + (offsets.empty() ? 1 : 2)),
+  CoverProgram(MatrixView<const double> points, std::span<const double> offsets, std::size_t count,
+               std::size_t key, std::span<const std::size_t> hint)
+      : points_(points),
+        offsets_(offsets),
+        count_(count),
+        key_(key),
+        hint_(hint.begin(), hint.end()),
+        dimension_(points.cols),
+        rows_(points.cols + (offsets.empty() ? 1 : 2)),
         columns_(count + (offsets.empty() ? 0 : 1)) {
     lowest_ = std::numeric_limits<int>::max();
     for (std::size_t j = 0; j < count; ++j) {
@@ -84,7 +91,8 @@ class CoverProgram {
       if (!offsets.empty()) lowest_ = std::min(lowest_, lowest_exponent(offsets[j]));
     }
     if (lowest_ == std::numeric_limits<int>::max()) lowest_ = 0;
-    // The ray is as long as the keys are: prices of keys and ray are then of one size, and so are a query's parts.
+    // The ray is as long as the keys are: prices of keys and ray are then of one size, and so are a query's
+    // parts.
     double largest = 0;
     for (std::size_t j = 0; j < count; ++j) {
       for (double value : points[j]) largest = std::max(largest, std::abs(value));
@@ -156,7 +164,8 @@ class CoverProgram {
       v[dimension_] = -(Integer(1) << static_cast<unsigned>(ray_exponent_ - lowest_));
       return v;
     }
-    for (std::size_t c = 0; c < dimension_; ++c) v[c] = scaled(points_(j, c), lowest_) - scaled(points_(key_, c), lowest_);
+    for (std::size_t c = 0; c < dimension_; ++c)
+      v[c] = scaled(points_(j, c), lowest_) - scaled(points_(key_, c), lowest_);
     if (!offsets_.empty()) v[dimension_] = scaled(offsets_[j], lowest_) - scaled(offsets_[key_], lowest_);
     v[rows_ - 1] = 1;
     return v;
@@ -187,11 +196,14 @@ class CoverProgram {
     if (determinant_ < 0)
       for (Integer& y : dual_) y = -y;
     magnitude_ = abs(determinant_);
-    // Rounded dual for screening, on a common scale; coordinates multiply unscaled differences, whence 2^-lowest.
+    // Rounded dual for screening, on a common scale; coordinates multiply unscaled differences, whence
+    // 2^-lowest.
     screen_.assign(rows_, 0.0);
     long top = bits(magnitude_);
-    for (std::size_t c = 0; c < rows_; ++c) top = std::max(top, bits(dual_[c]) - (c + 1 < rows_ ? lowest_ : 0));
-    for (std::size_t c = 0; c < rows_; ++c) screen_[c] = rounded(dual_[c], top + (c + 1 < rows_ ? lowest_ : 0));
+    for (std::size_t c = 0; c < rows_; ++c)
+      top = std::max(top, bits(dual_[c]) - (c + 1 < rows_ ? lowest_ : 0));
+    for (std::size_t c = 0; c < rows_; ++c)
+      screen_[c] = rounded(dual_[c], top + (c + 1 < rows_ ? lowest_ : 0));
     screen_unit_ = rounded(magnitude_, top);
   }
 
@@ -289,7 +301,8 @@ class CoverProgram {
     basis_[row] = j;
   }
 
-  // Row that leaves when column j enters: least ratio, ties to the lowest basic index (Bland), artificials first.
+  // Row that leaves when column j enters: least ratio, ties to the lowest basic index (Bland), artificials
+  // first.
   std::size_t leaving(const std::vector<Integer>& direction) const {
     const int sign = determinant_.sign();
     std::size_t best = kNone;
@@ -304,8 +317,8 @@ class CoverProgram {
         continue;
       }
       const Integer left = numerator(r) * direction[best], right = numerator(best) * direction[r];
-      // Both directions have the determinant's sign, so their product is positive and the comparison is direct,
-      // except that numerators carry the determinant's sign too.
+      // Both directions have the determinant's sign, so their product is positive and the comparison is
+      // direct, except that numerators carry the determinant's sign too.
       const int order = (left < right ? -1 : (left > right ? 1 : 0));
       if (order < 0 || (order == 0 && order_of(r) < order_of(best))) best = r;
     }
@@ -320,7 +333,8 @@ class CoverProgram {
       if (j == kNone) return;
       const std::vector<Integer> direction = in_basis(j);
       const std::size_t row = leaving(direction);
-      if (row == kNone) return;  // cannot happen: Σ λ = 1 bounds every key, and the ray's value is bounded by them
+      if (row == kNone)
+        return;  // cannot happen: Σ λ = 1 bounds every key, and the ray's value is bounded by them
       degenerate = numerator(row) == 0 ? degenerate + 1 : 0;
       pivot(row, j, direction);
     }
@@ -339,7 +353,8 @@ class CoverProgram {
     return sum;
   }
 
-  // Artificials left in the basis at zero are exchanged for real columns; a row no column touches is redundant.
+  // Artificials left in the basis at zero are exchanged for real columns; a row no column touches is
+  // redundant.
   void drive_out_artificials() {
     for (std::size_t r = 0; r < rows_; ++r) {
       if (basis_[r] != kNone) continue;
@@ -359,14 +374,16 @@ class CoverProgram {
   std::vector<ExactTerm> solution() const {
     std::vector<ExactTerm> terms;
     for (std::size_t r = 0; r < rows_; ++r)
-      if (basis_[r] != kNone && basis_[r] < count_ && numerator(r) != 0) terms.push_back({basis_[r], value(r)});
+      if (basis_[r] != kNone && basis_[r] < count_ && numerator(r) != 0)
+        terms.push_back({basis_[r], value(r)});
     std::sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
     return terms;
   }
 
   void accumulate(std::vector<ExactTerm>& sum, std::size_t) const {
     for (ExactTerm& term : solution()) {
-      const auto at = std::find_if(sum.begin(), sum.end(), [&](const auto& t) { return t.index == term.index; });
+      const auto at =
+          std::find_if(sum.begin(), sum.end(), [&](const auto& t) { return t.index == term.index; });
       if (at == sum.end())
         sum.push_back(std::move(term));
       else
@@ -374,7 +391,8 @@ class CoverProgram {
     }
   }
 
-  void finish_unselectable(ExactVerdict& result, std::vector<ExactTerm>& sum, std::size_t covers, bool ray_used) {
+  void finish_unselectable(ExactVerdict& result, std::vector<ExactTerm>& sum, std::size_t covers,
+                           bool ray_used) {
     result.verdict = Verdict::unselectable;
     if (ray_used) {  // a cover with a strictly higher offset says it all
       result.cover = solution();
@@ -400,10 +418,10 @@ class CoverProgram {
   std::size_t dimension_, rows_, columns_;
   int lowest_ = 0, ray_exponent_ = 0;
   bool feasibility_ = true;
-  std::vector<std::size_t> basis_;     // column in each row; kNone is that row's artificial
-  std::vector<Integer> adjugate_;      // rows × rows
+  std::vector<std::size_t> basis_;  // column in each row; kNone is that row's artificial
+  std::vector<Integer> adjugate_;   // rows × rows
   Integer determinant_, magnitude_;
-  std::vector<Integer> dual_;          // y·|det|
+  std::vector<Integer> dual_;  // y·|det|
   std::vector<double> screen_;
   double screen_unit_ = 1;
   std::vector<int> gain_;
@@ -411,8 +429,8 @@ class CoverProgram {
 
 }  // namespace
 
-ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const double> offsets, std::size_t count,
-                            std::size_t key, std::span<const std::size_t> hint) {
+ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const double> offsets,
+                            std::size_t count, std::size_t key, std::span<const std::size_t> hint) {
   return CoverProgram(points, offsets, count, key, hint).decide();
 }
 
@@ -445,7 +463,8 @@ std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, s
   const std::size_t rows = points.cols + 1, cols = members.size();
   std::vector<std::vector<Rational>> m(rows, std::vector<Rational>(cols + 1));
   for (std::size_t a = 0; a < cols; ++a) {
-    for (std::size_t c = 0; c + 1 < rows; ++c) m[c][a] = rational(points(members[a], c)) - rational(points(key, c));
+    for (std::size_t c = 0; c + 1 < rows; ++c)
+      m[c][a] = rational(points(members[a], c)) - rational(points(key, c));
     m[rows - 1][a] = 1;
   }
   m[rows - 1][cols] = 1;
@@ -486,7 +505,8 @@ int exact_score_difference_sign(std::span<const double> query, MatrixView<const 
   if (sum > error) return 1;
   if (sum < -error) return -1;
   Rational exact = 0;
-  for (std::size_t c = 0; c < query.size(); ++c) exact += rational(query[c]) * (rational(keys(i, c)) - rational(keys(j, c)));
+  for (std::size_t c = 0; c < query.size(); ++c)
+    exact += rational(query[c]) * (rational(keys(i, c)) - rational(keys(j, c)));
   if (!offsets.empty()) exact += rational(offsets[i]) - rational(offsets[j]);
   return exact.sign();
 }

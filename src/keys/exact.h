@@ -2,12 +2,12 @@
 // Verdicts in exact arithmetic, for what floating point cannot decide. Float input is an exact rational, so
 // "exact" means: for the very numbers given.
 //
-// Cover space: find λ ≥ 0 with Σ λ_j (k_j − k_i) = 0, Σ λ_j (b_j − b_i) ≥ 0, Σ λ_j = 1 over the other keys, by a
-// revised simplex method in integers (Edmonds' integer pivoting: the basis inverse is kept as adjugate and
-// determinant, so no fraction is ever reduced). Infeasible: the dual is a witness. Feasible: a basic solution is a
-// cover; further rounds look for covers that use further keys, until they span the hull (relative interior,
-// unselectable) or the dual shows a query that ties exactly the keys found (tied). Prices are screened in floating
-// point with an error bound; only the unclear ones are computed exactly.
+// Cover space: find λ ≥ 0 with Σ λ_j (k_j − k_i) = 0, Σ λ_j (b_j − b_i) ≥ 0, Σ λ_j = 1 over the other keys,
+// by a revised simplex method in integers (Edmonds' integer pivoting: the basis inverse is kept as adjugate
+// and determinant, so no fraction is ever reduced). Infeasible: the dual is a witness. Feasible: a basic
+// solution is a cover; further rounds look for covers that use further keys, until they span the hull
+// (relative interior, unselectable) or the dual shows a query that ties exactly the keys found (tied). Prices
+// are screened in floating point with an error bound; only the unclear ones are computed exactly.
 #include <boost/multiprecision/gmp.hpp>
 #include <cstddef>
 #include <span>
@@ -17,8 +17,7 @@
 
 namespace normscope {
 
-using Integer =
-    boost::multiprecision::number<boost::multiprecision::gmp_int, boost::multiprecision::et_off>;
+using Integer = boost::multiprecision::number<boost::multiprecision::gmp_int, boost::multiprecision::et_off>;
 using Rational =
     boost::multiprecision::number<boost::multiprecision::gmp_rational, boost::multiprecision::et_off>;
 
@@ -29,25 +28,25 @@ struct ExactTerm {
 
 struct ExactVerdict {
   Verdict verdict = Verdict::selectable;
-  std::vector<Integer> query;     // witness direction on the points' coordinates, up to a positive factor
-  Integer offset_factor = 0;      // with offsets: the query is query / offset_factor (0: any large multiple)
+  std::vector<Integer> query;  // witness direction on the points' coordinates, up to a positive factor
+  Integer offset_factor = 0;   // with offsets: the query is query / offset_factor (0: any large multiple)
   std::vector<ExactTerm> cover;
   std::vector<ExactTerm> interior;
   std::vector<std::size_t> tied_with;
 };
 
-// points: the first `count` rows are the (distinct) keys, in the coordinates that matter. offsets: empty or one per
-// row. `hint` lists keys likely to be in the answer; they are tried first.
-ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const double> offsets, std::size_t count,
-                            std::size_t key, std::span<const std::size_t> hint);
+// points: the first `count` rows are the (distinct) keys, in the coordinates that matter. offsets: empty or
+// one per row. `hint` lists keys likely to be in the answer; they are tried first.
+ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const double> offsets,
+                            std::size_t count, std::size_t key, std::span<const std::size_t> hint);
 
-// The witness of a selectable key as an exact query: the direction, over the offset factor if there are offsets (at
-// factor 0 the multiple of it that is large enough to win).
+// The witness of a selectable key as an exact query: the direction, over the offset factor if there are
+// offsets (at factor 0 the multiple of it that is large enough to win).
 std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const double> points,
                                   std::span<const double> offsets, std::size_t key);
 
-// Exact barycentric coordinates of `key` in the listed keys; empty if they are not affinely independent, or the
-// key is not in their affine hull. With offsets only the keys' coordinates enter.
+// Exact barycentric coordinates of `key` in the listed keys; empty if they are not affinely independent, or
+// the key is not in their affine hull. With offsets only the keys' coordinates enter.
 std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, std::size_t key,
                                               std::span<const std::size_t> members);
 

@@ -21,7 +21,9 @@ double largest_magnitude(MatrixView<const double> keys) {
 }
 
 // A power of two no smaller than value/2, so that scaling by it is exact and leaves numbers of size about 1.
-double power_of_two_near(double value) { return value > 0 ? std::ldexp(1.0, std::ilogb(value)) : 1.0; }
+double power_of_two_near(double value) {
+  return value > 0 ? std::ldexp(1.0, std::ilogb(value)) : 1.0;
+}
 
 // Cheap proof that no direction is noise: all pivots of the Gram matrix lie far above the tolerance.
 bool clearly_full_rank(const Eigen::MatrixXd& gram, double singular_tolerance) {
@@ -35,8 +37,7 @@ bool clearly_full_rank(const Eigen::MatrixXd& gram, double singular_tolerance) {
 
 void AffineHull::frame(std::span<const double> key, double* out) const {
   if (!reduced()) {
-    for (std::size_t c = 0; c < rank; ++c)
-      out[c] = (key[c] - centre[static_cast<Eigen::Index>(c)]) / unit;
+    for (std::size_t c = 0; c < rank; ++c) out[c] = (key[c] - centre[static_cast<Eigen::Index>(c)]) / unit;
     return;
   }
   Eigen::VectorXd coordinates(static_cast<Eigen::Index>(rank));
@@ -48,7 +49,8 @@ void AffineHull::frame(std::span<const double> key, double* out) const {
 
 std::vector<double> AffineHull::query(std::span<const double> frame_query) const {
   if (!reduced()) return {frame_query.begin(), frame_query.end()};
-  const Eigen::Map<const Eigen::VectorXd> y(frame_query.data(), static_cast<Eigen::Index>(frame_query.size()));
+  const Eigen::Map<const Eigen::VectorXd> y(frame_query.data(),
+                                            static_cast<Eigen::Index>(frame_query.size()));
   std::vector<double> result(static_cast<std::size_t>(basis.rows()));
   Eigen::Map<Eigen::VectorXd>(result.data(), basis.rows()) = basis * y;
   return result;
@@ -56,7 +58,8 @@ std::vector<double> AffineHull::query(std::span<const double> frame_query) const
 
 std::vector<double> AffineHull::kept_query(std::span<const double> frame_query) const {
   if (!reduced()) return {frame_query.begin(), frame_query.end()};
-  const Eigen::Map<const Eigen::VectorXd> y(frame_query.data(), static_cast<Eigen::Index>(frame_query.size()));
+  const Eigen::Map<const Eigen::VectorXd> y(frame_query.data(),
+                                            static_cast<Eigen::Index>(frame_query.size()));
   const Eigen::VectorXd on_kept = lift.transpose() * y;
   std::vector<double> result(static_cast<std::size_t>(basis.rows()), 0.0);
   for (std::size_t c = 0; c < rank; ++c) result[kept[c]] = on_kept[static_cast<Eigen::Index>(c)];
@@ -83,7 +86,8 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   RowMatrix x(n, d);
   double raw_squares = 0;
   for (Eigen::Index i = 0; i < n; ++i)
-    for (Eigen::Index c = 0; c < d; ++c) x(i, c) = keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)) / scale;
+    for (Eigen::Index c = 0; c < d; ++c)
+      x(i, c) = keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)) / scale;
   raw_squares = x.squaredNorm();
   const Eigen::RowVectorXd mean = x.colwise().mean();
   hull.centre = mean.transpose() * scale;
@@ -93,15 +97,20 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
 
   const double raw_rms = std::sqrt(raw_squares / static_cast<double>(n * d));
   const double per_entry = kNoiseFactor * std::max(unit_roundoff, 0x1p-53) * raw_rms;
-  const double singular_tolerance = per_entry * (std::sqrt(static_cast<double>(n)) + std::sqrt(static_cast<double>(d)));
+  const double singular_tolerance =
+      per_entry * (std::sqrt(static_cast<double>(n)) + std::sqrt(static_cast<double>(d)));
   hull.tolerance = singular_tolerance / std::sqrt(static_cast<double>(n)) * scale;
   if (policy == RankPolicy::full) return hull;
-  if (n > d && clearly_full_rank(x.transpose() * x, singular_tolerance)) return hull;
+  // More rows only add to the Gram matrix, so a few that span every direction speak for all.
+  const Eigen::Index few = std::min(n, 4 * d + 16);
+  if (n > d && clearly_full_rank(x.topRows(few).transpose() * x.topRows(few), singular_tolerance))
+    return hull;
 
-  // Rank-revealing QR, of the triangular factor when x is tall. Its first `rank` pivots are the coordinates that
-  // parametrise the hull best, and the first rows of R span the hull's directions.
+  // Rank-revealing QR, of the triangular factor when x is tall. Its first `rank` pivots are the coordinates
+  // that parametrise the hull best, and the first rows of R span the hull's directions.
   Eigen::MatrixXd small = x;
-  if (n > d) small = Eigen::HouseholderQR<Eigen::MatrixXd>(x).matrixQR().topRows(d).triangularView<Eigen::Upper>();
+  if (n > d)
+    small = Eigen::HouseholderQR<Eigen::MatrixXd>(x).matrixQR().topRows(d).triangularView<Eigen::Upper>();
   const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> pivoted(small);
   const Eigen::Index most = std::min(small.rows(), d);
   Eigen::Index rank = 0;
@@ -112,12 +121,14 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   hull.kept.resize(hull.rank);
   hull.basis.resize(d, rank);
   if (rank == 0) return hull;
-  const Eigen::MatrixXd rows = Eigen::MatrixXd(pivoted.matrixR().topRows(rank).triangularView<Eigen::Upper>()) *
-                               pivoted.colsPermutation().transpose();
+  const Eigen::MatrixXd rows =
+      Eigen::MatrixXd(pivoted.matrixR().topRows(rank).triangularView<Eigen::Upper>()) *
+      pivoted.colsPermutation().transpose();
   hull.basis = Eigen::HouseholderQR<Eigen::MatrixXd>(rows.transpose()).householderQ() *
                Eigen::MatrixXd::Identity(d, rank);
   for (std::size_t c = 0; c < hull.rank; ++c)
-    hull.kept[c] = static_cast<std::size_t>(pivoted.colsPermutation().indices()[static_cast<Eigen::Index>(c)]);
+    hull.kept[c] =
+        static_cast<std::size_t>(pivoted.colsPermutation().indices()[static_cast<Eigen::Index>(c)]);
   std::sort(hull.kept.begin(), hull.kept.end());
   Eigen::MatrixXd kept_rows(rank, rank);
   for (Eigen::Index c = 0; c < rank; ++c)
@@ -127,7 +138,8 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   for (std::size_t i = 0; i < keys.rows; ++i) {
     Eigen::VectorXd point(rank);
     hull.frame(keys[i], point.data());
-    const Eigen::VectorXd off = x.row(static_cast<Eigen::Index>(i)).transpose() * (scale / hull.unit) - hull.basis * point;
+    const Eigen::VectorXd off =
+        x.row(static_cast<Eigen::Index>(i)).transpose() * (scale / hull.unit) - hull.basis * point;
     hull.noise = std::max(hull.noise, off.norm() * hull.unit);
   }
   return hull;

@@ -1,10 +1,11 @@
 #pragma once
 // The affine hull in which a set of keys is decided (the rank policy).
 //
-// A direction in which the keys spread no more than the rounding of their dtype holds only noise, yet it counts in
-// full in a hull test. The numerical hull leaves such directions out, and does so exactly: it keeps `rank` of the d
-// coordinates, chosen so that they parametrise the hull well. Dropping coordinates rounds nothing, so a set that is
-// exactly flat keeps its exact verdicts, and a query on the kept coordinates means the same on the original keys.
+// A direction in which the keys spread no more than the rounding of their dtype holds only noise, yet it
+// counts in full in a hull test. The numerical hull leaves such directions out, and does so exactly: it keeps
+// `rank` of the d coordinates, chosen so that they parametrise the hull well. Dropping coordinates rounds
+// nothing, so a set that is exactly flat keeps its exact verdicts, and a query on the kept coordinates means
+// the same on the original keys.
 #include <Eigen/Dense>
 #include <cstddef>
 #include <span>
@@ -17,14 +18,15 @@ namespace normscope {
 
 struct AffineHull {
   std::size_t rank = 0;
-  double tolerance = 0;              // rms spread below which a direction is noise, in the keys' units
-  double unit = 1;                   // power of two; frame coordinates are in units of it
-  std::vector<std::size_t> kept;     // coordinates that parametrise the hull, ascending; all d if nothing is noise
-  Eigen::VectorXd centre;            // mean of the keys (d)
-  Eigen::MatrixXd basis;             // d × rank, orthonormal; unused if rank = d (then the frame is k − centre)
-  Eigen::MatrixXd lift;              // rank × rank: kept coordinates → frame coordinates; unused if rank = d
-  double frame_error = 0;            // bound on the relative rounding error of frame coordinates
-  double noise = 0;                  // largest distance of a key from the hull, in the keys' units
+  double tolerance = 0;  // rms spread below which a direction is noise, in the keys' units
+  double unit = 1;       // power of two; frame coordinates are in units of it
+  std::vector<std::size_t>
+      kept;                // coordinates that parametrise the hull, ascending; all d if nothing is noise
+  Eigen::VectorXd centre;  // mean of the keys (d)
+  Eigen::MatrixXd basis;   // d × rank, orthonormal; unused if rank = d (then the frame is k − centre)
+  Eigen::MatrixXd lift;    // rank × rank: kept coordinates → frame coordinates; unused if rank = d
+  double frame_error = 0;  // bound on the relative rounding error of frame coordinates
+  double noise = 0;        // largest distance of a key from the hull, in the keys' units
 
   bool reduced() const { return rank < static_cast<std::size_t>(centre.size()); }
   // Orthonormal coordinates of a key in the hull, in units of `unit`.

@@ -36,11 +36,12 @@ struct TopScore {
   std::size_t index;  // lowest index among equal scores; kNone if there is none
 };
 
-// Highest score query·point over the first `count` points, leaving out the point at position `skip` (kNone: none).
+// Highest score query·point over the first `count` points, leaving out the point at position `skip` (kNone:
+// none).
 TopScore top_score(const Panels& points, std::size_t count, const double* query, std::size_t skip);
 
-// The same for several queries at once (queries + k·query_stride is query k): one pass over the points per group
-// of queries, which is what makes large sets compute-bound.
+// The same for several queries at once (queries + k·query_stride is query k): one pass over the points per
+// group of queries, which is what makes large sets compute-bound.
 void top_scores(const Panels& points, std::size_t count, const double* queries, std::size_t query_stride,
                 std::span<const std::size_t> skips, std::span<TopScore> best);
 

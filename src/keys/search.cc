@@ -1,22 +1,198 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "keys/search.cc"
 #include "keys/search.h"
+
+#include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
-namespace normscope {
+#include "keys/corral-inl.h"
+#include "keys/panels-inl.h"
+#include "keys/targets.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace normscope::HWY_NAMESPACE {
 namespace {
-
-double norm(std::span<const double> v) { return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0)); }
-double dot(std::span<const double> a, std::span<const double> b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
 
 // A margin is reported once the proven lower bound reaches this share of the upper bound.
 constexpr double kOptimal = 1 - 1e-10;
+// Panels of likely vertices priced at a time: any key beyond the origin will do to go on, it need not be the
+// best.
+constexpr std::size_t kChunk = 16;
+
+class Search final : public KeySearch {
+ public:
+  Search(const FramedKeys& keys, Margins margins)
+      : keys_(keys),
+        margins_(margins),
+        corral_(keys.dimension),
+        query_(keys.dimension),
+        difference_(keys.dimension) {}
+
+  Found decide(const Question& question) override {
+    place_ = question.place;
+    question_ = &question;
+    Found found;
+    const std::size_t f = keys_.dimension;
+    const double error = score_error(keys_, std::sqrt(dot(place_.data(), place_.data(), f)));
+    const std::size_t first = first_rival();
+    if (first == kNone) return found;
+    take_difference(first);
+    corral_.start(first, difference_);
+    const std::size_t most_steps = 200 + 20 * (f + 2);
+    for (std::size_t step = 0; step < most_steps; ++step) {
+      if (corral_.spans()) {
+        if (enclosed(2 * keys_.point_error + error, found)) return found;
+        break;
+      }
+      const double distance = std::sqrt(corral_.squared_distance());
+      if (!(distance > error)) break;
+      bool confirmed = false;
+      const Rival lowest = rival(confirmed);
+      // A query's offset part must not be negative; where rounding made it so, cutting it off costs this
+      // much.
+      const double cut =
+          keys_.offsets ? std::max(0.0, -query_.back()) / distance * 2 * keys_.largest_norm : 0.0;
+      const double bound = lowest.advantage / distance - cut;
+      if (confirmed && bound > error) {
+        if (bound - error > found.margin) take_witness(bound - error, distance, found);
+        if (lowest.advantage >= kOptimal * corral_.squared_distance() ||
+            (margins_ == Margins::bound && bound > question.enough))
+          return found;
+      }
+      if (lowest.key == kNone || corral_.contains(lowest.key)) break;
+      take_difference(lowest.key);
+      if (!corral_.add(lowest.key, difference_)) break;
+    }
+    if (found.kind == Found::Kind::unclear)
+      for (std::size_t member : corral_.members())
+        if (member != kRay) found.hint.push_back(member);
+    return found;
+  }
+
+ private:
+  struct Rival {
+    std::size_t key;
+    double advantage;  // nearest·(k_j − place), the least over the keys scanned
+  };
+
+  // The winner under the direction away from the centre.
+  std::size_t first_rival() {
+    std::copy(place_.begin(), place_.end(), query_.begin());
+    if (keys_.offsets) query_.back() = std::max(query_.back(), 0.0);
+    if (const LikelyVertices* likely = question_->likely; likely != nullptr && likely->panels.size() > 1) {
+      const std::size_t panels = (likely->panels.size() + Panels::kWidth - 1) / Panels::kWidth;
+      const TopScore top = top_score_in(likely->panels, likely->panels.size(), 0,
+                                        std::min(panels, 2 * kChunk), query_.data(), own_position());
+      if (top.index != kNone) return likely->key_at[top.index];
+    }
+    return scan_all().index;
+  }
+
+  std::size_t own_position() const {
+    return question_->skip == kNone ? kNone : question_->likely->position_of[question_->skip];
+  }
+
+  TopScore scan_all() const {
+    const std::size_t panels = (question_->count + Panels::kWidth - 1) / Panels::kWidth;
+    return top_score_in(keys_.all, question_->count, 0, panels, query_.data(), question_->skip);
+  }
+
+  // The key (or the ray) that stands low in the direction of the corral's nearest point. Likely vertices
+  // answer alone while they object, chunk after chunk; only what they all let pass is put to all keys, and
+  // only then is the answer the lowest of all.
+  Rival rival(bool& confirmed) {
+    const auto x = corral_.nearest();
+    for (std::size_t c = 0; c < x.size(); ++c) query_[c] = -x[c];
+    const double here = dot(query_.data(), place_.data(), query_.size());
+    confirmed = false;
+    // The ray has no length to compare with the keys' advantages, so it is taken in as soon as it objects.
+    if (keys_.offsets && query_.back() < 0 && !corral_.contains(kRay)) return {kRay, query_.back()};
+    Rival lowest{kNone, std::numeric_limits<double>::infinity()};
+    if (const LikelyVertices* likely = question_->likely; likely != nullptr) {
+      const std::size_t panels = (likely->panels.size() + Panels::kWidth - 1) / Panels::kWidth,
+                        own = own_position();
+      const double passing = margins_ == Margins::exact ? kOptimal * corral_.squared_distance() : 0.0;
+      // Chunks are taken in turn, so that a search does not ask the same keys over and over.
+      const std::size_t chunks = (panels + kChunk - 1) / kChunk;
+      for (std::size_t k = 0; k < chunks; ++k) {
+        const std::size_t begin = (next_chunk_ + k) % chunks * kChunk;
+        const TopScore top = top_score_in(likely->panels, likely->panels.size(), begin,
+                                          std::min(panels, begin + kChunk), query_.data(), own);
+        if (top.index != kNone && here - top.score < lowest.advantage)
+          lowest = {likely->key_at[top.index], here - top.score};
+        if (lowest.advantage < 0) {
+          next_chunk_ = (next_chunk_ + k + 1) % chunks;
+          break;
+        }
+      }
+      if (lowest.advantage < passing && !corral_.contains(lowest.key)) return lowest;
+    }
+    const TopScore top = scan_all();
+    confirmed = true;
+    const double advantage = here - top.score;
+    if (question_->likely != nullptr && top.index != kNone && advantage < lowest.advantage &&
+        question_->likely->position_of[top.index] == kNone)
+      discovered.push_back(top.index);
+    return {top.index, advantage};
+  }
+
+  void take_difference(std::size_t key) {
+    if (key == kRay) {
+      std::fill(difference_.begin(), difference_.end(), 0.0);
+      difference_.back() = -1;
+      return;
+    }
+    const auto point = keys_.points[key];
+    for (std::size_t c = 0; c < difference_.size(); ++c) difference_[c] = point[c] - place_[c];
+  }
+
+  void take_witness(double margin, double distance, Found& found) const {
+    found.kind = Found::Kind::selectable;
+    found.margin = margin;
+    found.query.resize(query_.size());
+    for (std::size_t c = 0; c < query_.size(); ++c) found.query[c] = query_[c] / distance;
+    if (keys_.offsets) found.query.back() = std::max(found.query.back(), 0.0);
+  }
+
+  bool enclosed(double error, Found& found) {
+    const Corral::Enclosure enclosure = corral_.enclosure(error);
+    if (!enclosure.proven) return false;
+    found.kind = Found::Kind::unselectable;
+    found.radius = enclosure.radius;
+    double total = 0;
+    for (std::size_t a = 0; a < corral_.size(); ++a)
+      if (corral_.members()[a] != kRay) total += corral_.weights()[a];
+    found.cover.reserve(corral_.size());
+    for (std::size_t a = 0; a < corral_.size(); ++a)
+      if (corral_.members()[a] != kRay)
+        found.cover.push_back({corral_.members()[a], corral_.weights()[a] / total});
+    std::sort(found.cover.begin(), found.cover.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
+    return true;
+  }
+
+  const FramedKeys& keys_;
+  Margins margins_;
+  Corral corral_;
+  std::span<const double> place_;
+  const Question* question_ = nullptr;
+  std::vector<double> query_, difference_;
+  std::size_t next_chunk_ = 0;
+};
+
+KeySearch* new_search(const FramedKeys& keys, Margins margins) {
+  return new Search(keys, margins);
+}
 
 }  // namespace
+}  // namespace normscope::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace normscope {
 
 double score_error(const FramedKeys& keys, double place_norm) {
   // A dot product of f terms errs by at most f·u·|q||k|; subtraction and query rounding add a few u more.
@@ -31,118 +207,11 @@ void LikelyVertices::add(std::size_t key, const FramedKeys& keys) {
   panels.push(keys.points[key]);
 }
 
-KeySearch::KeySearch(const FramedKeys& keys, Margins margins)
-    : keys_(keys), margins_(margins), corral_(keys.dimension), query_(keys.dimension), difference_(keys.dimension) {}
+HWY_EXPORT(new_search);
 
-void KeySearch::offset_of(std::size_t key, std::span<const double> place) {
-  if (key == Corral::kRay) {
-    std::fill(difference_.begin(), difference_.end(), 0.0);
-    difference_.back() = -1;
-    return;
-  }
-  const auto point = keys_.points[key];
-  for (std::size_t c = 0; c < difference_.size(); ++c) difference_[c] = point[c] - place[c];
-}
-
-// The key (or the ray) that stands lowest in the direction of the corral's nearest point. Likely vertices answer
-// alone while they object; only what they let pass is put to all keys.
-KeySearch::Rival KeySearch::rival(std::span<const double> place, std::size_t skip, std::size_t count,
-                                  const LikelyVertices* likely, bool& confirmed) {
-  const auto x = corral_.nearest();
-  for (std::size_t c = 0; c < x.size(); ++c) query_[c] = -x[c];
-  const double here = dot(query_, place);
-  Rival lowest{kNone, std::numeric_limits<double>::infinity()};
-  confirmed = false;
-  if (keys_.offsets && -x.back() < 0 && !corral_.contains(Corral::kRay)) {
-    // The ray's advantage is x·(0, −1) and must not be negative; it has no length to compare with others, so it
-    // is taken in as soon as it objects.
-    return {Corral::kRay, -x.back()};
-  }
-  if (likely != nullptr) {
-    const std::size_t own = skip == kNone ? kNone : likely->position_of[skip];
-    const TopScore top = top_score(likely->panels, likely->panels.size(), query_.data(), own);
-    if (top.index != kNone) lowest = {likely->key_at[top.index], here - top.score};
-    const double limit = corral_.squared_distance();
-    const bool passes = margins_ == Margins::exact ? lowest.advantage >= kOptimal * limit : lowest.advantage > 0;
-    if (!passes && !corral_.contains(lowest.key)) return lowest;
-  }
-  const TopScore top = top_score(keys_.all, count, query_.data(), skip);
-  confirmed = true;
-  const Rival of_all{top.index, here - top.score};
-  if (likely != nullptr && top.index != kNone && of_all.advantage < lowest.advantage &&
-      likely->position_of[top.index] == kNone)
-    discovered_.push_back(top.index);
-  return of_all;
-}
-
-Found KeySearch::decide(std::size_t key, std::size_t count, const LikelyVertices* likely, double enough,
-                        std::span<const double> start) {
-  return decide_at(keys_.points[key], key, count, likely, enough, start);
-}
-
-Found KeySearch::decide_at(std::span<const double> place, std::size_t skip, std::size_t count,
-                           const LikelyVertices* likely, double enough, std::span<const double> start) {
-  Found found;
-  const double error = score_error(keys_, norm(place));
-  // First member: the winner under the start direction (default: away from the centre).
-  const bool has_start = !start.empty();
-  for (std::size_t c = 0; c < query_.size(); ++c) query_[c] = has_start ? start[c] : place[c];
-  if (keys_.offsets) query_.back() = std::max(query_.back(), 0.0);
-  const TopScore first = [&] {
-    if (likely != nullptr && likely->panels.size() > 1) {
-      TopScore top = top_score(likely->panels, likely->panels.size(), query_.data(),
-                               skip == kNone ? kNone : likely->position_of[skip]);
-      if (top.index != kNone) top.index = likely->key_at[top.index];
-      return top;
-    }
-    return top_score(keys_.all, count, query_.data(), skip);
-  }();
-  if (first.index == kNone) return found;
-  offset_of(first.index, place);
-  corral_.start(first.index, difference_);
-
-  const std::size_t most_steps = 200 + 20 * (keys_.dimension + 2);
-  for (std::size_t step = 0; step < most_steps; ++step) {
-    const double distance = std::sqrt(corral_.squared_distance());
-    if (corral_.spans()) {
-      const Corral::Enclosure enclosure = corral_.enclosure(2 * keys_.point_error + error);
-      if (!enclosure.proven) break;
-      found.kind = Found::Kind::unselectable;
-      found.radius = enclosure.radius;
-      double total = 0;
-      for (std::size_t a = 0; a < corral_.size(); ++a)
-        if (corral_.members()[a] != Corral::kRay) total += corral_.weights()[a];
-      for (std::size_t a = 0; a < corral_.size(); ++a)
-        if (corral_.members()[a] != Corral::kRay)
-          found.cover.push_back({corral_.members()[a], corral_.weights()[a] / total});
-      std::sort(found.cover.begin(), found.cover.end(),
-                [](const auto& a, const auto& b) { return a.index < b.index; });
-      return found;
-    }
-    if (!(distance > error)) break;
-    bool confirmed = false;
-    const Rival lowest = rival(place, skip, count, likely, confirmed);
-    // A query's offset part must not be negative; where rounding made it so, cutting it off costs this much.
-    const double cut = keys_.offsets ? std::max(0.0, -query_.back()) / distance * 2 * keys_.largest_norm : 0.0;
-    const double bound = lowest.advantage / distance - cut;
-    const bool optimal = lowest.advantage >= kOptimal * corral_.squared_distance();
-    const bool done = optimal || (margins_ == Margins::bound && bound > enough);
-    if (confirmed && bound > error && bound - error > found.margin) {
-      found.kind = Found::Kind::selectable;
-      found.margin = bound - error;
-      found.query.resize(query_.size());
-      for (std::size_t c = 0; c < query_.size(); ++c) found.query[c] = query_[c] / distance;
-      if (keys_.offsets) found.query.back() = std::max(found.query.back(), 0.0);
-    }
-    if (confirmed && done && bound > error) return found;
-    if (lowest.key == kNone || corral_.contains(lowest.key)) break;
-    offset_of(lowest.key, place);
-    if (!corral_.add(lowest.key, difference_)) break;
-  }
-  if (found.kind == Found::Kind::unclear)
-    for (std::size_t member : corral_.members())
-      if (member != Corral::kRay) found.hint.push_back(member);
-  return found;
+std::unique_ptr<KeySearch> make_key_search(const FramedKeys& keys, Margins margins) {
+  return std::unique_ptr<KeySearch>(HWY_DYNAMIC_DISPATCH(new_search)(keys, margins));
 }
 
 }  // namespace normscope
+#endif

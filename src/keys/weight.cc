@@ -7,7 +7,7 @@
 namespace normscope {
 namespace {
 
-constexpr double kGap = 1e-9;       // of log weight
+constexpr double kGap = 1e-9;  // of log weight
 constexpr int kMostSteps = 100;
 
 struct Problem {
@@ -26,13 +26,13 @@ struct Problem {
   }
 };
 
-// argmin of g·s + ½ sᵀHs over ‖q + s‖ ≤ radius, H ⪰ 0 given by its eigenvectors: the multiplier ν ≥ 0 of the ball
-// solves ‖(H + νI)⁻¹(H q − g)‖ = radius, found by bisection on a monotone function.
+// argmin of g·s + ½ sᵀHs over ‖q + s‖ ≤ radius, H ⪰ 0 given by its eigenvectors: the multiplier ν ≥ 0 of the
+// ball solves ‖(H + νI)⁻¹(H q − g)‖ = radius, found by bisection on a monotone function.
 Eigen::VectorXd newton_point(const Eigen::VectorXd& q, const Eigen::VectorXd& g,
                              const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>& eigen, double radius) {
   const Eigen::VectorXd lambda = eigen.eigenvalues().cwiseMax(0.0);
-  const Eigen::VectorXd target = lambda.cwiseProduct(eigen.eigenvectors().transpose() * q) -
-                                 eigen.eigenvectors().transpose() * g;
+  const Eigen::VectorXd target =
+      lambda.cwiseProduct(eigen.eigenvectors().transpose() * q) - eigen.eigenvectors().transpose() * g;
   const auto point = [&](double nu) -> Eigen::VectorXd {
     return (target.array() / (lambda.array() + nu)).matrix();
   };
@@ -51,8 +51,8 @@ Eigen::VectorXd newton_point(const Eigen::VectorXd& q, const Eigen::VectorXd& g,
 
 }  // namespace
 
-LargestWeight largest_weight(MatrixView<const double> points, std::span<const double> offsets, std::size_t key,
-                             double radius, std::span<const double> start) {
+LargestWeight largest_weight(MatrixView<const double> points, std::span<const double> offsets,
+                             std::size_t key, double radius, std::span<const double> start) {
   const auto n = static_cast<Eigen::Index>(points.rows), rank = static_cast<Eigen::Index>(points.cols);
   Problem problem;
   problem.differences.resize(rank, n);
@@ -69,7 +69,8 @@ LargestWeight largest_weight(MatrixView<const double> points, std::span<const do
     Eigen::VectorXd trial = Eigen::Map<const Eigen::VectorXd>(start.data(), rank), trial_p(n);
     if (const double size = trial.norm(); size > 0) {
       trial *= radius / size;
-      if (const double trial_f = problem.value(trial, trial_p); trial_f < f) f = trial_f, q = trial, p = trial_p;
+      if (const double trial_f = problem.value(trial, trial_p); trial_f < f)
+        f = trial_f, q = trial, p = trial_p;
     }
   }
   LargestWeight result{std::exp(-f), 1.0};

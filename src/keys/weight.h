@@ -15,7 +15,7 @@ struct LargestWeight {
 };
 
 // points: n × rank orthonormal coordinates of the keys. start: a promising direction, or empty.
-LargestWeight largest_weight(MatrixView<const double> points, std::span<const double> offsets, std::size_t key,
-                             double radius, std::span<const double> start);
+LargestWeight largest_weight(MatrixView<const double> points, std::span<const double> offsets,
+                             std::size_t key, double radius, std::span<const double> start);
 
 }  // namespace normscope

@@ -1,0 +1,366 @@
+// Included by search.cc once per instruction set.
+#if defined(NORMSCOPE_KEYS_CORRAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NORMSCOPE_KEYS_CORRAL_INL_H_
+#undef NORMSCOPE_KEYS_CORRAL_INL_H_
+#else
+#define NORMSCOPE_KEYS_CORRAL_INL_H_
+#endif
+
+// Wolfe's corral: the affinely independent points whose hull holds the current nearest point to the origin
+// (P. Wolfe, Finding the nearest point in a polytope, 1976). A corral may also hold the downward ray of the
+// problem with offsets, a direction whose weight does not count in the sum.
+//
+// With rows A = [p, σ·a] (a = 1 for a point, 0 for the ray) it keeps H = (A Aᵀ)⁻¹ up to date by bordering, so
+// the nearest point of the affine hull has weights H a / (aᵀ H a). H also gives the distances to the facets:
+// row p of the barycentric map has squared norm H_pp.
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "keys/search.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace normscope::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using CorralTag = hn::CappedTag<double, 8>;
+constexpr std::size_t kCorralLanes = hn::MaxLanes(CorralTag());
+
+constexpr std::size_t padded(std::size_t count) {
+  return (count + 7) / 8 * 8;
+}
+
+HWY_INLINE double dot(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, std::size_t count) {
+  const CorralTag tag;
+  auto sum = hn::Zero(tag);
+  std::size_t c = 0;
+  for (; c + kCorralLanes <= count; c += kCorralLanes)
+    sum = hn::MulAdd(hn::LoadU(tag, a + c), hn::LoadU(tag, b + c), sum);
+  double total = hn::GetLane(hn::SumOfLanes(tag, sum));
+  for (; c < count; ++c) total += a[c] * b[c];
+  return total;
+}
+
+// out[0, columns) = Σ_r coefficients[r] · matrix[r, 0 … columns). Whole vectors are read and written, so rows
+// and out are padded.
+HWY_INLINE void combine_rows(const double* HWY_RESTRICT matrix, std::size_t stride,
+                             const double* HWY_RESTRICT coefficients, std::size_t rows, std::size_t columns,
+                             double* HWY_RESTRICT out) {
+  const CorralTag tag;
+  std::size_t c = 0;
+  for (; c + 2 * kCorralLanes < columns; c += 3 * kCorralLanes) {
+    auto s0 = hn::Zero(tag), s1 = s0, s2 = s0;
+    const double* row = matrix + c;
+    for (std::size_t r = 0; r < rows; ++r, row += stride) {
+      const auto factor = hn::Set(tag, coefficients[r]);
+      s0 = hn::MulAdd(factor, hn::LoadU(tag, row), s0);
+      s1 = hn::MulAdd(factor, hn::LoadU(tag, row + kCorralLanes), s1);
+      s2 = hn::MulAdd(factor, hn::LoadU(tag, row + 2 * kCorralLanes), s2);
+    }
+    hn::StoreU(s0, tag, out + c);
+    hn::StoreU(s1, tag, out + c + kCorralLanes);
+    hn::StoreU(s2, tag, out + c + 2 * kCorralLanes);
+  }
+  for (; c < columns; c += kCorralLanes) {
+    auto sum = hn::Zero(tag);
+    const double* row = matrix + c;
+    for (std::size_t r = 0; r < rows; ++r, row += stride)
+      sum = hn::MulAdd(hn::Set(tag, coefficients[r]), hn::LoadU(tag, row), sum);
+    hn::StoreU(sum, tag, out + c);
+  }
+}
+
+constexpr double kRoundoff = 0x1p-53;
+// A pivot of the bordered inverse below this share of the new diagonal means: affinely dependent.
+constexpr double kDependent = 1e-13;
+constexpr double kZeroWeight = 1e-14;
+
+class Corral {
+ public:
+  // Rows are padded so that kernels may work in whole vectors (three at a time, hence the slack).
+  explicit Corral(std::size_t dimension)
+      : dimension_(dimension),
+        capacity_(padded(dimension + 2) + 24),
+        width_(padded(dimension) + 24),
+        points_(capacity_ * width_),
+        transposed_(dimension * capacity_),
+        counted_(capacity_),
+        weights_(capacity_),
+        target_(capacity_),
+        column_(capacity_),
+        gram_(capacity_ * capacity_),
+        inverse_(capacity_ * capacity_),
+        nearest_(width_) {
+    members_.reserve(capacity_);
+  }
+
+  // Starts anew from one point.
+  void start(std::size_t member, std::span<const double> point);
+  // Adds a member and moves to the nearest point of the new hull. False if numerically that brings no
+  // progress (the point is affinely dependent on the corral, say): the search has then reached the end of its
+  // precision.
+  bool add(std::size_t member, std::span<const double> point);
+
+  std::size_t size() const { return members_.size(); }
+  std::size_t dimension() const { return dimension_; }
+  bool contains(std::size_t member) const;
+  bool spans() const { return size() == dimension_ + 1; }  // a full simplex: the origin's place is decided
+  std::span<const std::size_t> members() const { return members_; }
+  std::span<const double> weights() const { return {weights_.data(), size()}; }
+  std::span<const double> nearest() const { return {nearest_.data(), dimension_}; }
+  double squared_distance() const { return squared_distance_; }
+  double scale() const { return scale_; }  // σ², the size of squared distances in this problem
+
+  // For a full simplex: whether the origin lies inside it for any points within `error` (a norm) of these,
+  // and the radius of a ball around the origin inside the simplex (0 if not proven).
+  struct Enclosure {
+    bool proven = false;
+    double radius = 0;
+  };
+  Enclosure enclosure(double error);
+
+ private:
+  const double* point(std::size_t slot) const { return points_.data() + slot * width_; }
+  void store(std::size_t slot, std::span<const double> point);
+  bool border(std::size_t member, std::span<const double> point);
+  void remove(std::size_t slot);
+  bool settle();
+  void place();
+  void refresh();
+  void polish();
+  Enclosure try_enclosure(double error) const;
+
+  std::size_t dimension_, capacity_, width_;
+  std::vector<std::size_t> members_;
+  std::vector<double> points_;      // capacity × dimension, row stride width_
+  std::vector<double> transposed_;  // dimension × capacity
+  std::vector<double> counted_, weights_, target_, column_;
+  std::vector<double> gram_, inverse_;  // capacity × capacity, row stride capacity
+  std::vector<double> nearest_;
+  double squared_distance_ = 0, scale_ = 1;
+  std::size_t updates_ = 0;  // of the inverse since it was last computed from the Gram matrix
+};
+
+bool Corral::contains(std::size_t member) const {
+  return std::find(members_.begin(), members_.end(), member) != members_.end();
+}
+
+void Corral::store(std::size_t slot, std::span<const double> p) {
+  std::copy(p.begin(), p.end(), points_.begin() + static_cast<std::ptrdiff_t>(slot * width_));
+  for (std::size_t k = 0; k < dimension_; ++k) transposed_[k * capacity_ + slot] = p[k];
+}
+
+void Corral::start(std::size_t member, std::span<const double> p) {
+  members_.assign(1, member);
+  updates_ = 0;
+  store(0, p);
+  counted_[0] = 1;
+  const double squares = dot(p.data(), p.data(), dimension_);
+  scale_ = squares > 0 ? squares : 1.0;
+  gram_[0] = squares + scale_;
+  inverse_[0] = 1.0 / gram_[0];
+  weights_[0] = 1;
+  place();
+}
+
+// Appends the point and borders the inverse with it.
+bool Corral::border(std::size_t member, std::span<const double> p) {
+  const std::size_t c = size();
+  if (c + 1 > dimension_ + 1 || c == capacity_) return false;
+  const bool counted = member != kRay;
+  double* fresh = &gram_[c * capacity_];
+  combine_rows(transposed_.data(), capacity_, p.data(), dimension_, c, fresh);
+  for (std::size_t a = 0; a < c; ++a) {
+    if (counted) fresh[a] += scale_ * counted_[a];
+    gram_[a * capacity_ + c] = fresh[a];
+  }
+  const double diagonal = dot(p.data(), p.data(), dimension_) + (counted ? scale_ : 0.0);
+  // column = H g;  pivot = diagonal − gᵀ H g
+  combine_rows(inverse_.data(), capacity_, fresh, c, c, column_.data());
+  const double pivot = diagonal - dot(column_.data(), fresh, c);
+  if (!(pivot > kDependent * diagonal)) return false;
+  const double reciprocal = 1.0 / pivot;
+  for (std::size_t a = 0; a < c; ++a) {
+    const double factor = column_[a] * reciprocal;
+    double* row = &inverse_[a * capacity_];
+    for (std::size_t b = 0; b < c; ++b) row[b] += factor * column_[b];
+    row[c] = inverse_[c * capacity_ + a] = -factor;
+  }
+  inverse_[c * capacity_ + c] = reciprocal;
+  gram_[c * capacity_ + c] = diagonal;
+  store(c, p);
+  counted_[c] = counted ? 1 : 0;
+  weights_[c] = 0;
+  members_.push_back(member);
+  ++updates_;
+  return true;
+}
+
+// Updates let rounding pile up in the inverse; every so often it is computed afresh, G = L Lᵀ, H = L⁻ᵀ L⁻¹.
+void Corral::refresh() {
+  const std::size_t c = size();
+  std::vector<double> lower(c * c), solved(c * c);
+  for (std::size_t a = 0; a < c; ++a)
+    for (std::size_t b = 0; b <= a; ++b) {
+      const double rest = gram_[a * capacity_ + b] - dot(&lower[a * c], &lower[b * c], b);
+      lower[a * c + b] = a == b ? std::sqrt(std::max(rest, 0.0)) : rest / lower[b * c + b];
+    }
+  for (std::size_t b = 0; b < c; ++b)  // column b of L⁻¹, kept as row b of `solved`
+    for (std::size_t a = b; a < c; ++a)
+      solved[b * c + a] =
+          ((a == b ? 1.0 : 0.0) - dot(&lower[a * c + b], &solved[b * c + b], a - b)) / lower[a * c + a];
+  for (std::size_t a = 0; a < c; ++a)
+    for (std::size_t b = 0; b <= a; ++b)
+      inverse_[a * capacity_ + b] = inverse_[b * capacity_ + a] =
+          dot(&solved[a * c + a], &solved[b * c + a], c - a);
+  updates_ = 0;
+}
+
+// The inverse without row and column `slot`; the last member moves into the gap.
+void Corral::remove(std::size_t slot) {
+  const std::size_t last = size() - 1;
+  if (slot != last) {
+    std::copy_n(points_.begin() + static_cast<std::ptrdiff_t>(last * width_), dimension_,
+                points_.begin() + static_cast<std::ptrdiff_t>(slot * width_));
+    for (std::size_t k = 0; k < dimension_; ++k)
+      transposed_[k * capacity_ + slot] = transposed_[k * capacity_ + last];
+    counted_[slot] = counted_[last];
+    weights_[slot] = weights_[last];
+    members_[slot] = members_[last];
+    for (auto* matrix : {&gram_, &inverse_}) {
+      double* m = matrix->data();
+      for (std::size_t a = 0; a <= last; ++a) std::swap(m[slot * capacity_ + a], m[last * capacity_ + a]);
+      for (std::size_t a = 0; a <= last; ++a) std::swap(m[a * capacity_ + slot], m[a * capacity_ + last]);
+    }
+  }
+  members_.pop_back();
+  const double reciprocal = 1.0 / inverse_[last * capacity_ + last];
+  const double* gone = &inverse_[last * capacity_];
+  for (std::size_t a = 0; a < last; ++a) {
+    const double factor = inverse_[a * capacity_ + last] * reciprocal;
+    double* row = &inverse_[a * capacity_];
+    for (std::size_t b = 0; b < last; ++b) row[b] -= factor * gone[b];
+  }
+  ++updates_;
+}
+
+void Corral::place() {
+  combine_rows(points_.data(), width_, weights_.data(), size(), dimension_, nearest_.data());
+  squared_distance_ = dot(nearest_.data(), nearest_.data(), dimension_);
+}
+
+// Wolfe's minor cycles: walk towards the nearest point of the affine hull, dropping members whose weight
+// vanishes.
+bool Corral::settle() {
+  if (updates_ > 40) refresh();
+  while (true) {
+    const std::size_t c = size();
+    double sum = 0;
+    combine_rows(inverse_.data(), capacity_, counted_.data(), c, c, target_.data());
+    for (std::size_t a = 0; a < c; ++a) sum += counted_[a] * target_[a];
+    if (!(sum > 0) || !std::isfinite(sum)) return false;
+    double step = 1;
+    std::size_t leaving = c;
+    for (std::size_t a = 0; a < c; ++a) {
+      target_[a] /= sum;
+      if (target_[a] > kZeroWeight) continue;
+      const double reach = weights_[a] / (weights_[a] - target_[a]);
+      if (leaving == c || reach < step) step = reach, leaving = a;
+    }
+    if (leaving == c) {
+      std::copy_n(target_.begin(), c, weights_.begin());
+      place();
+      return true;
+    }
+    if (c == 1 || !std::isfinite(step)) return false;
+    step = std::clamp(step, 0.0, 1.0);
+    for (std::size_t a = 0; a < c; ++a)
+      weights_[a] = std::max(0.0, weights_[a] + step * (target_[a] - weights_[a]));
+    weights_[leaving] = 0;
+    remove(leaving);
+  }
+}
+
+bool Corral::add(std::size_t member, std::span<const double> p) {
+  const double before = squared_distance_;
+  if (!border(member, p)) return false;
+  if (!settle()) return false;
+  return squared_distance_ < before;
+}
+
+Corral::Enclosure Corral::try_enclosure(double error) const {
+  if (!spans()) return {};
+  const std::size_t c = size();
+  // η bounds ‖I − G H‖ for the exact Gram matrix G of points within `error` of these.
+  double residual = 0, gram_norm = 0, inverse_norm = 0, trace = 0;
+  for (std::size_t a = 0; a < c; ++a) {
+    trace += gram_[a * capacity_ + a];
+    for (std::size_t b = 0; b < c; ++b) {
+      const double entry =
+          dot(&gram_[a * capacity_], &inverse_[b * capacity_], c) - (a == b ? 1.0 : 0.0);  // H is symmetric
+      residual += entry * entry;
+      gram_norm += gram_[a * capacity_ + b] * gram_[a * capacity_ + b];
+      inverse_norm += inverse_[a * capacity_ + b] * inverse_[a * capacity_ + b];
+    }
+  }
+  gram_norm = std::sqrt(gram_norm), inverse_norm = std::sqrt(inverse_norm);
+  const double count = static_cast<double>(c);
+  const double rounding = 4 * (count + static_cast<double>(dimension_) + 4) * kRoundoff;
+  const double moved = count * (2 * error * std::sqrt(trace) + error * error);  // ‖G' − G‖ for moved points
+  const double eta = std::sqrt(residual) + (rounding * (gram_norm + trace) + moved) * inverse_norm;
+  if (!(eta < 0.25)) return {};
+  const double shift = std::sqrt(squared_distance_) * (1 + rounding) + rounding * std::sqrt(trace) +
+                       2 * error;  // bound on |Σ λ p| and on |Σ λ − 1|·σ
+  Enclosure result{true, INFINITY};
+  for (std::size_t a = 0; a < c; ++a) {
+    const double* row = &inverse_[a * capacity_];
+    const double row_norm = std::sqrt(dot(row, row, c));
+    const double squared = row[a] + row_norm * eta / (1 - eta);  // bounds (G⁻¹)_aa
+    const double slope = std::sqrt(std::max(0.0, squared));
+    // Proven positive, and known well enough to be printed.
+    if (!(weights_[a] > 2 * slope * shift) || !(slope * shift < std::max(1e-7 * weights_[a], 1e-10)))
+      return {};
+    // The homogeneous part of the row is λ/σ; what is left is the gradient of λ, and λ/|∇λ| the facet's
+    // distance.
+    const double sure_weight = weights_[a] - slope * shift;
+    const double gradient = std::sqrt(std::max(0.0, squared - sure_weight * sure_weight / scale_));
+    result.radius = std::min(result.radius, sure_weight / gradient);
+  }
+  result.radius = std::max(0.0, result.radius);
+  return result;
+}
+
+// The weights solve Aᵀλ = (0, σ). The inverse comes from a Gram matrix, which squares the condition number;
+// what it leaves of the residual, measured on the points themselves, is solved for again.
+void Corral::polish() {
+  const std::size_t c = size();
+  for (int round = 0; round < 2; ++round) {
+    double excess = -1;
+    for (std::size_t a = 0; a < c; ++a) excess += counted_[a] * weights_[a];
+    for (std::size_t a = 0; a < c; ++a)
+      column_[a] = dot(point(a), nearest_.data(), dimension_) + scale_ * counted_[a] * excess;
+    for (std::size_t a = 0; a < c; ++a) weights_[a] -= dot(&inverse_[a * capacity_], column_.data(), c);
+    place();
+  }
+}
+
+Corral::Enclosure Corral::enclosure(double error) {
+  if (!spans()) return {};
+  polish();
+  const Enclosure first = try_enclosure(error);
+  if (first.proven || updates_ == 0) return first;
+  refresh();
+  polish();
+  return try_enclosure(error);
+}
+
+}  // namespace
+}  // namespace normscope::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // NORMSCOPE_KEYS_CORRAL_INL_H_
