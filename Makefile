@@ -1,0 +1,80 @@
+# make build   the program (build/normscope) and the Python module (build/python)
+# make test    builds everything, warnings as errors, and runs every test
+# make demo    draws the paper's picture of selectable keys and writes an HTML report
+# All targets install the Debian packages they miss, say little when all is well, and need no network once the
+# packages are there. Settings: JOBS, WERROR (ON, OFF), PYTHON, and those named beside a target.
+.DEFAULT_GOAL := build
+.PHONY: build test demo campaign bench format lint sanitize tsan fuzz install-check clean help
+
+export JOBS ?= $(shell nproc)
+export WERROR ?= ON
+export PYTHON
+packages := scripts/install-packages
+
+help:
+	@sed -n '/^#/!q; s/^# //p' Makefile
+
+build:
+	@$(packages) build test
+	@scripts/build release normscope_cli normscope_python
+	@echo "build/normscope"
+
+test:
+	@$(packages) build test
+	@scripts/build release
+	@scripts/run-tests build
+
+# DEMO: where the report goes.
+DEMO ?= demo
+demo: build
+	@scripts/demo $(DEMO)
+
+# ARGS: passed to the campaign; `make campaign ARGS=--help` tells what it takes.
+campaign:
+	@$(packages) build test
+	@scripts/build release campaign
+	@build/tests/campaign $(ARGS)
+
+# TASK: one folder of bench/ only. Installs the competitors, which nothing else needs.
+bench:
+	@$(packages) build test bench
+	@BENCH=ON scripts/build release bench normscope_cli normscope_python
+	@scripts/run-benchmarks $(TASK)
+
+format:
+	@$(packages) lint
+	@scripts/format
+
+# CHANGED=1: only the files that differ from the last commit.
+lint:
+	@$(packages) build test lint
+	@scripts/format --check
+	@scripts/build release
+	@scripts/tidy $(if $(CHANGED),--changed)
+
+sanitize:
+	@$(packages) build test
+	@scripts/build asan
+	@scripts/run-tests build-asan
+
+# Unit tests whose names tell that they use threads.
+tsan:
+	@$(packages) build test
+	@scripts/build tsan unit_tests
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp halt_on_error=1 $(TSAN_OPTIONS)" \
+	  scripts/run-tests build-tsan -R '^unit/.*(Thread|Executor)'
+
+# SECONDS: how long each fuzzer runs. FUZZER: one of them only.
+SECONDS ?= 60
+fuzz:
+	@$(packages) build test fuzz
+	@scripts/build fuzz fuzzers
+	@scripts/run-fuzzers $(SECONDS) $(FUZZER)
+
+install-check:
+	@$(packages) build test
+	@scripts/build release
+	@scripts/run-tests build -R '^install/'
+
+clean:
+	@rm -rf build build-debug build-asan build-tsan build-fuzz

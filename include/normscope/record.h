@@ -1,0 +1,44 @@
+#pragma once
+// What a run leaves behind: files that are either whole or absent, and a directory that says what made them.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace normscope {
+
+// What every number that leaves the program carries.
+struct Provenance {
+  std::string version, commit, isa;
+  std::uint64_t seed = 0;
+  int threads = 1;
+};
+Provenance provenance(std::uint64_t seed, int threads);
+
+// A reader of `path` sees the old bytes or all of the new ones, whatever happens in between (kill, full disk,
+// power loss). Symbolic links are followed; pipes and devices are written to directly. Throws InputError if
+// the path cannot be a file here, Error if writing fails; the temporary file beside the target is then gone.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+// Throws InputError if a file cannot be written there; to be asked before the work, not after it.
+void require_place_for_file(const std::filesystem::path& path);
+
+// The directory of one run: config.json (all resolved options), results.json, report.html, …
+// A directory is a run of ours if its config.json says so.
+class RunDirectory {
+ public:
+  // Creates the directory, and its parents, if missing. Throws InputError if the path is a file, is not
+  // writable, or is a directory that holds something other than a run.
+  explicit RunDirectory(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  // options: a JSON object with the options as resolved. Adds program, command and provenance to it.
+  void write_config(std::string_view command, const Provenance& provenance, std::string_view options) const;
+  // name: a plain file name inside the directory.
+  void write(std::string_view name, std::string_view bytes) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace normscope

@@ -1,0 +1,86 @@
+#pragma once
+// Figures and pages: one self-contained HTML file per report (opens from disk, no network, data inside),
+// figures as SVG that also stand alone.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normscope/heatmap.h"
+#include "normscope/record.h"
+
+namespace normscope {
+
+// Text made safe inside HTML and SVG, in elements and in quoted attributes; what is not UTF-8 becomes U+FFFD.
+std::string escape_markup(std::string_view text);
+
+struct Figure {
+  std::string name;  // of the files it is downloaded as, without extension
+  std::string title, caption;
+  std::string svg;  // markup, used as it is
+  std::string csv;
+};
+
+struct ReportTable {
+  std::string title;
+  std::vector<std::vector<std::string>> rows;  // the first is the header
+};
+
+// Everything but Figure::svg is plain text and is escaped.
+struct Page {
+  std::string title;
+  std::string verdict;  // one sentence, set off at the top; may be empty
+  std::vector<std::string> paragraphs;
+  std::vector<Figure> figures;
+  std::vector<ReportTable> tables;
+  std::string footer;
+  std::string data;  // JSON; embedded as <script type="application/json" id="data">
+};
+
+// Throws Error if page.data is neither empty nor JSON.
+std::string render_html(const Page& page);
+
+// Panels of cells over common axes, one colour scale from 0 (dark) to 1 (light, viridis) per row of panels. A
+// value of exactly 0 is grey: "never" must not look like "rarely".
+struct HeatmapFigure {
+  struct Panel {
+    std::string title;
+    std::vector<double> values;      // y.size() × x.size(), each in [0, 1]
+    std::vector<std::string> hints;  // text shown on hover, one per value, or none
+  };
+  struct Row {
+    std::string title, scale;  // scale: what the colours count, with its unit
+    std::vector<Panel> panels;
+  };
+  std::string x_label, y_label;
+  std::vector<std::size_t> x, y;
+  std::vector<Row> rows;
+  std::string caption;
+};
+std::string heatmap_svg(const HeatmapFigure& figure);
+
+// red, green, blue from 0 to 255 of the palette above; share in [0, 1].
+struct Colour {
+  int red, green, blue;
+};
+Colour viridis(double share);
+
+// Unselectable random keys, n × d, under one or more norms (Fig. 1c and 1d of Brody et al. 2023).
+struct HeatmapRun {
+  struct Grid {
+    std::string norm;
+    Heatmap heatmap;
+  };
+  std::vector<Grid> grids;  // over the same n and d
+  KeyInit init = KeyInit::normal;
+  Precision precision = Precision::float32;
+  std::size_t draws = 0;
+  Provenance provenance;
+};
+std::string heatmap_csv(const HeatmapRun& run);
+HeatmapFigure heatmap_figure(const HeatmapRun& run);
+// Sentences, with their numbers: the claim "after LayerNorm 0 everywhere", and how the two readings differ.
+std::string heatmap_verdict(const HeatmapRun& run);
+std::string heatmap_readings(const HeatmapRun& run);
+Page heatmap_page(const HeatmapRun& run, std::string data);
+
+}  // namespace normscope

@@ -1,0 +1,71 @@
+#include "arrays.h"
+
+#include <string>
+
+namespace py = pybind11;
+
+namespace normscope::python {
+namespace {
+
+std::string name_of_dtype(const py::handle& object) {
+  return py::str(object.attr("dtype")).cast<std::string>();
+}
+
+py::array view(py::object object, const std::string& what) {
+  const py::module_ numpy = py::module_::import("numpy");
+  const py::object masked = numpy.attr("ma");
+  if (py::isinstance(object, masked.attr("MaskedArray")) && masked.attr("is_masked")(object).cast<bool>()) {
+    throw py::value_error(what + " has masked entries; give an array of only those rows that count");
+  }
+  if (py::isinstance<py::array>(object)) return object.cast<py::array>();
+  // A tensor that records gradients refuses to be viewed.
+  if (py::hasattr(object, "detach")) object = object.attr("detach")();
+  // NumPy cannot view bfloat16; float32 holds all its numbers.
+  if (py::hasattr(object, "dtype") && py::hasattr(object, "float") &&
+      name_of_dtype(object) == "torch.bfloat16") {
+    object = object.attr("float")();
+  }
+  if (!py::hasattr(object, "__array__") && py::hasattr(object, "__dlpack__")) {
+    return numpy.attr("from_dlpack")(object).cast<py::array>();
+  }
+  return numpy.attr("asarray")(object).cast<py::array>();
+}
+
+// bfloat16 comes as such (ml_dtypes, used by JAX) or under the name PyTorch gives it.
+bool holds_bfloat16(const py::handle& object) {
+  return py::hasattr(object, "dtype") && name_of_dtype(object).ends_with("bfloat16");
+}
+
+// Half the distance from 1 to the next number: 2^-p for p bits of precision.
+double unit_roundoff_of(const py::array& array, const std::string& what) {
+  const char kind = array.dtype().kind();
+  const py::ssize_t bytes = array.dtype().itemsize();
+  if (kind == 'f' && bytes == 2) return 0x1p-11;
+  if (kind == 'f' && bytes == 4) return 0x1p-24;
+  if (kind == 'f' && bytes == 8) return 0x1p-53;
+  if (kind == 'b') return 0x1p-53;
+  if (kind == 'i' || kind == 'u') {
+    const py::int_ limit(1LL << 53);
+    if (array.size() > 0 && (array.attr("max")() > limit || array.attr("min")() < -limit)) {
+      throw py::value_error(what + " holds integers beyond 2^53, which float64 cannot hold exactly");
+    }
+    return 0x1p-53;
+  }
+  throw py::type_error(
+      what + " must hold real numbers (float16, bfloat16, float32, float64 or integers), but its dtype is " +
+      name_of_dtype(array));
+}
+
+}  // namespace
+
+Numbers numbers_from(const py::object& object, const std::string& what) {
+  const py::array array = view(object, what);
+  const double unit_roundoff = holds_bfloat16(object) ? 0x1p-8 : unit_roundoff_of(array, what);
+  const auto values = array.attr("astype")("float64", py::arg("order") = "C", py::arg("copy") = false);
+  const char* precision = unit_roundoff == 0x1p-11   ? "float16"
+                          : unit_roundoff == 0x1p-53 ? "float64"
+                                                     : "float32";
+  return {values.cast<Doubles>(), unit_roundoff, py::dtype(precision)};
+}
+
+}  // namespace normscope::python

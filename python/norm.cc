@@ -1,0 +1,97 @@
+#include "normscope/norm.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "normscope/error.h"
+
+namespace py = pybind11;
+
+namespace normscope::python {
+namespace {
+
+// A parameter of the norm, or nothing.
+Doubles parameter_from(const py::object& object, const char* what, py::ssize_t dimensions) {
+  if (object.is_none()) return Doubles(0);
+  Doubles values = numbers_from(object, what).values;
+  if (values.ndim() != dimensions) {
+    throw InputError(std::string(what) + " must have " + std::to_string(dimensions) +
+                     " dimension(s), but has " + std::to_string(values.ndim()));
+  }
+  return values;
+}
+
+std::span<const double> span_of(const Doubles& values) {
+  return {values.data(), static_cast<std::size_t>(values.size())};
+}
+
+py::object norm(const py::object& x, const std::string& variant, double eps, const py::object& gain,
+                const py::object& bias, const py::object& normals, double alpha, bool return_counts) {
+  const Numbers numbers = numbers_from(x, "x");
+  const Doubles& values = numbers.values;
+  if (values.ndim() == 0 || values.shape(values.ndim() - 1) == 0) {
+    throw InputError("x must have at least one dimension, and at least one number along the last");
+  }
+  const Doubles gains = parameter_from(gain, "gain", 1), biases = parameter_from(bias, "bias", 1),
+                normal_rows = parameter_from(normals, "normals", 2);
+
+  NormSpec spec = parse_norm(variant);
+  spec.eps = eps;
+  spec.affine = !gain.is_none() || !bias.is_none();
+  NormParameters<double> parameters;
+  parameters.gain = span_of(gains);
+  parameters.bias = span_of(biases);
+  if (!normals.is_none()) {
+    parameters.normals = {normal_rows.data(), static_cast<std::size_t>(normal_rows.shape(0)),
+                          static_cast<std::size_t>(normal_rows.shape(1))};
+  }
+  parameters.alpha = alpha;
+
+  const auto d = static_cast<std::size_t>(values.shape(values.ndim() - 1));
+  const auto rows = static_cast<std::size_t>(values.size()) / d;
+  const double* from = values.data();
+  Doubles result(std::vector<py::ssize_t>(values.shape(), values.shape() + values.ndim()));
+  double* to = result.mutable_data();
+  NormCounts counts;
+  {
+    const py::gil_scoped_release release;
+    counts = norm_forward<double>(spec, parameters, {from, rows, d}, {to, rows, d});
+  }
+  py::object rounded = result.attr("astype")(numbers.dtype, py::arg("copy") = false);
+  if (!return_counts) return rounded;
+  py::dict reported;
+  reported["rows"] = counts.rows;
+  reported["zero_rows"] = counts.zero_rows;
+  reported["constant_rows"] = counts.constant_rows;
+  return py::make_tuple(rounded, reported);
+}
+
+std::string documentation() {
+  std::string names;
+  for (const std::string_view name : norm_names()) names += (names.empty() ? "" : ", ") + std::string(name);
+  return R"(What a norm makes of each row of x (its last axis).
+
+variant   )" +
+         names + R"(, or any projection+scaling, such as 'center+unit'
+eps       inside the scaling; with 0, a row that has no direction to scale becomes 0
+gain      one number per dimension, and
+bias      one number per dimension: the affine part, off unless one of them is given
+normals   (k, d), for the variants that project along learned normals
+alpha     of 'dyt'
+
+Computed in float64 and rounded to the dtype of x (bfloat16: to float32; integers: float64). With return_counts=True
+also returns how many rows there were, and how many were zero or constant.)";
+}
+
+}  // namespace
+
+void add_norm(py::module_& module) {
+  module.def("norm", &norm, documentation().c_str(), py::arg("x"), py::arg("variant") = "layernorm",
+             py::kw_only(), py::arg("eps") = 0.0, py::arg("gain") = py::none(), py::arg("bias") = py::none(),
+             py::arg("normals") = py::none(), py::arg("alpha") = 0.5, py::arg("return_counts") = false);
+}
+
+}  // namespace normscope::python

@@ -1,0 +1,263 @@
+#include "cli/common.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <system_error>
+
+#include "normscope/error.h"
+
+namespace normscope::cli {
+namespace {
+
+constexpr int kMostThreads = 1024;
+
+bool takes_escape_codes(int descriptor) {
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+[[noreturn]] void fail_output() {
+  const std::string reason = errno == 0 ? "an earlier write failed" : std::generic_category().message(errno);
+  throw Error(fmt::format("Standard output cannot be written to: {}.", reason));
+}
+
+std::string duration(double seconds) {
+  const auto whole = std::llround(std::min(seconds, 1e9));
+  if (whole < 60) return fmt::format("{}s", whole);
+  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
+// Levenshtein distance.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t change = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({change, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+// Characters on screen: code points of UTF-8.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+bool numeric(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789.,+-eE% ±–") == std::string_view::npos;
+}
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
+                          std::uint64_t high) {
+  const auto value = whole_number(text);
+  if (value && *value >= low && *value <= high) return *value;
+  throw InputError(fmt::format("{} takes a whole number from {} to {}, not '{}'.", what, low, high, text));
+}
+
+std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,
+                                     std::size_t high, std::size_t limit) {
+  const auto wrong = [&](std::string_view why) {
+    return InputError(
+        fmt::format("{} takes numbers from {} to {}: one, a list such as 3,5,8 or a range such as 3:60 or "
+                    "3:60:5; '{}' {}.",
+                    what, low, high, text, why));
+  };
+  const auto number = [&](std::string_view digits, std::size_t least) {
+    const auto value = whole_number(digits);
+    if (!value) throw wrong("is none of these");
+    if (*value < least || *value > high) throw wrong("is out of range");
+    return static_cast<std::size_t>(*value);
+  };
+  std::vector<std::size_t> values;
+  for (const std::string_view part : split(text, ',')) {
+    const auto bounds = split(part, ':');
+    if (bounds.size() > 3) throw wrong("has too many colons");
+    const std::size_t first = number(bounds[0], low);
+    const std::size_t last = bounds.size() > 1 ? number(bounds[1], low) : first;
+    const std::size_t step = bounds.size() > 2 ? number(bounds[2], 1) : 1;
+    if (first > last) throw wrong("runs backwards");
+    if ((last - first) / step >= limit - values.size())
+      throw wrong(fmt::format("holds more than {} values", limit));
+    for (std::size_t value = first; value <= last; value += step) values.push_back(value);
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::optional<std::string> best;
+  std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edits(word.substr(0, 64), candidate);
+    if (distance < fewest && distance < candidate.size()) {
+      fewest = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, const std::string& description,
+                      const std::vector<std::string>& examples) {
+  CLI::App* command = app.add_subcommand(name, description);
+  std::string footer = examples.empty() ? "" : "Examples:";
+  for (const std::string& example : examples) footer += "\n  normscope " + example;
+  command->footer(footer);
+  const auto group = [](CLI::Option* option) { option->group("Common options"); };
+  group(command
+            ->add_option_function<std::string>(
+                "--seed",
+                [&common](const std::string& text) {
+                  common.seed = parse_count(text, "--seed", 0, UINT64_MAX);
+                },
+                "Seed of every random number; same seed, same result")
+            ->type_name("N")
+            ->default_str("0"));
+  group(command
+            ->add_option_function<std::string>(
+                "--threads",
+                [&common](const std::string& text) {
+                  common.threads = static_cast<int>(parse_count(text, "--threads", 0, kMostThreads));
+                },
+                "Threads to use, up to 1024; 0: as many as the machine has. Results do not depend on it")
+            ->type_name("N")
+            ->default_str("0"));
+  group(command->add_flag("--json", common.json, "Print one JSON object instead of text"));
+  group(command
+            ->add_option_function<std::string>(
+                "--out",
+                [&common](const std::string& text) {
+                  if (text.empty()) throw InputError("--out needs the name of a directory.");
+                  common.out = text;
+                },
+                "Directory for the files of this run: new, empty, or an earlier run (overwritten)")
+            ->type_name("DIR"));
+  group(command->add_flag("--quiet", common.quiet, "No progress and no notes on standard error"));
+  return command;
+}
+
+void print(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
+}
+
+void flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail_output();
+}
+
+void note(const Common& common, std::string_view text) {
+  if (!common.quiet) std::fputs((printable(text) + "\n").c_str(), stderr);
+}
+
+std::string printable(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) {
+      safe += fmt::format("\\x{:02x}", byte);
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+bool colour_output() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return takes_escape_codes(STDOUT_FILENO) && (no_colour == nullptr || *no_colour == '\0');
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
+  return 80;
+}
+
+Progress::Progress(const Common& common, std::string label, std::string unit)
+    : label_(std::move(label)),
+      unit_(std::move(unit)),
+      shown_(!common.quiet && takes_escape_codes(STDERR_FILENO)),
+      start_(Clock::now()),
+      last_(start_) {}
+
+Progress::~Progress() {
+  if (shown_) std::fputs("\r\x1b[K", stderr);
+}
+
+void Progress::update(std::size_t done, std::size_t total) {
+  if (!shown_) return;
+  const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  if (now - last_ < std::chrono::milliseconds(100)) return;
+  last_ = now;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double rate = static_cast<double>(done) / seconds;
+  const std::string left =
+      done == 0 ? "?" : duration(static_cast<double>(total - std::min(done, total)) / rate);
+  std::fputs(fmt::format("\r\x1b[K{} {}/{} {} · {:.{}f}/s · {} left", label_, done, total, unit_, rate,
+                         rate < 10 ? 1 : 0, left)
+                 .c_str(),
+             stderr);
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  std::vector<bool> right;  // a column of numbers
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::size_t c = 0; c < rows[r].size(); ++c) {
+      if (c == widths.size()) widths.push_back(0), right.push_back(rows.size() > 1);
+      widths[c] = std::max(widths[c], width(rows[r][c]));
+      if (r > 0 && !rows[r][c].empty() && !numeric(rows[r][c])) right[c] = false;
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string padding(widths[c] - width(row[c]), ' ');
+      if (c > 0) line += "  ";
+      line += right[c] ? padding + row[c] : row[c] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace normscope::cli

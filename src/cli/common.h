@@ -1,0 +1,80 @@
+#pragma once
+// What every command shares: the common options, output that notices a full disk, progress, tables.
+//
+// A command is one file that defines `void add_<name>(CLI::App& app, Common& common)`: it calls add_command,
+// adds its own options and sets the callback. The callback runs after the whole command line was accepted; it
+// throws InputError if the call was wrong (exit code 2) and Error if the run failed (exit code 1).
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normscope/executor.h"
+#include "normscope/record.h"
+
+namespace normscope::cli {
+
+struct Common {
+  std::uint64_t seed = 0;
+  int threads = 0;  // 0: as many as the machine has
+  bool json = false;
+  bool quiet = false;
+  std::string out;  // directory of the run; empty: nothing is written
+};
+
+// A subcommand with the common options and a footer of examples (one command line each, without the program).
+CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, const std::string& description,
+                      const std::vector<std::string>& examples);
+
+void add_heatmap(CLI::App& app, Common& common);
+void add_keys(CLI::App& app, Common& common);
+
+// A whole decimal number from low to high. Throws InputError that names `what` (e.g. "--draws").
+std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
+                          std::uint64_t high);
+// "7", "3,5,8", "3:60" or "3:60:5" (both ends included, as far as the step reaches): ascending, without
+// duplicates, each from low to high, at most `limit` of them.
+std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,
+                                     std::size_t high, std::size_t limit);
+// The candidate nearest in spelling, if any is near enough to be what was meant.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+// Standard output. Throws Error if it cannot be written to.
+void print(std::string_view text);
+void flush_output();
+// A line on standard error, unless --quiet.
+void note(const Common& common, std::string_view text);
+
+// Text from files or from the command line may hold anything; what reaches a terminal must not move its
+// cursor.
+std::string printable(std::string_view text);
+
+bool colour_output();  // standard output is a terminal that takes colours and NO_COLOR is not set
+std::size_t terminal_width();
+
+// Rate and time left, on standard error, only if it is a terminal and not --quiet. update may be called from
+// any thread; the line is erased at the end.
+class Progress {
+ public:
+  Progress(const Common& common, std::string label, std::string unit);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void update(std::size_t done, std::size_t total);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string label_, unit_;
+  bool shown_;
+  Clock::time_point start_, last_;
+  std::mutex mutex_;
+};
+
+// Columns aligned by width: the first row is the header; numbers to the right, words to the left.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace normscope::cli

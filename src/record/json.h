@@ -1,0 +1,15 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "normscope/record.h"
+
+namespace normscope {
+
+// {"version", "commit", "isa", "seed", "threads"}: the first members of every JSON object that leaves the
+// program.
+nlohmann::ordered_json to_json(const Provenance& provenance);
+// Bytes that are not UTF-8 (file names may hold any) become U+FFFD. Ends with a newline.
+std::string json_text(const nlohmann::ordered_json& json, int indent = 2);
+
+}  // namespace normscope

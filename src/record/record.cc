@@ -1,0 +1,150 @@
+#include "normscope/record.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <span>
+#include <system_error>
+
+#include "io/replace_file.h"
+#include "normscope/error.h"
+#include "normscope/version.h"
+#include "record/json.h"
+
+namespace normscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A pipe or a device cannot be replaced, only written to; /dev/stdout may name a file that is open already.
+bool takes_bytes_directly(const fs::path& path) {
+  std::error_code unknown;
+  const fs::file_status status = fs::status(path, unknown);
+  const bool system = path.string().starts_with("/dev/") || path.string().starts_with("/proc/");
+  return fs::is_character_file(status) || fs::is_fifo(status) || (system && fs::is_regular_file(status));
+}
+
+void write_through(const fs::path& path, std::string_view bytes) {
+  std::FILE* file = std::fopen(path.c_str(), "ab");
+  const bool written = file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  const int first_error = written ? 0 : errno;
+  const bool closed = file == nullptr || std::fclose(file) == 0;
+  if (written && closed) return;
+  throw Error(fmt::format("'{}' could not be written: {}.", path.string(),
+                          std::generic_category().message(first_error != 0 ? first_error : errno)));
+}
+
+void replace(const fs::path& path, std::string_view bytes) {
+  io::replace_file(path.string(), [&](const io::Append& append) { append(std::as_bytes(std::span(bytes))); });
+}
+
+// Left by a run that was killed while it wrote.
+bool is_temporary(const std::string& name) {
+  return name.starts_with(".normscope-") && name.ends_with(".tmp");
+}
+
+bool is_run(const fs::path& directory) {
+  constexpr std::size_t limit = 1 << 20;  // no config of ours is larger; a stranger's may be
+  if (!fs::is_regular_file(directory / "config.json")) return false;
+  std::ifstream file(directory / "config.json", std::ios::binary);
+  std::string text(limit, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(limit));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  const auto config = nlohmann::json::parse(text, nullptr, false);
+  const auto program = config.is_object() ? config.find("program") : config.end();
+  return config.is_object() && program != config.end() && *program == "normscope";
+}
+
+// What a killed run may have left before its config.json does not make a directory a stranger's.
+bool holds_nothing(const fs::path& directory) {
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (!is_temporary(entry.path().filename().string())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Provenance provenance(std::uint64_t seed, int threads) {
+  return {version(), commit(), instruction_set(), seed, threads};
+}
+
+nlohmann::ordered_json to_json(const Provenance& provenance) {
+  return {{"version", provenance.version},
+          {"commit", provenance.commit},
+          {"isa", provenance.isa},
+          {"seed", provenance.seed},
+          {"threads", provenance.threads}};
+}
+
+std::string json_text(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  takes_bytes_directly(path) ? write_through(path, bytes) : replace(path, bytes);
+}
+
+void require_place_for_file(const fs::path& path) {
+  std::error_code unknown;
+  if (path.empty() || fs::is_directory(path, unknown)) {
+    throw InputError(fmt::format("'{}' cannot be written: the name of a file is expected.", path.string()));
+  }
+  if (takes_bytes_directly(path)) return;
+  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
+    throw InputError(fmt::format("'{}' cannot be written: the directory '{}' {}.", path.string(),
+                                 directory.string(), errno == ENOENT ? "does not exist" : "is not writable"));
+  }
+}
+
+RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
+  if (path_.empty()) throw InputError("The directory of a run needs a name, but the one given is empty.");
+  std::error_code failed;
+  const fs::file_status status = fs::status(path_, failed);
+  if (fs::exists(status) && !fs::is_directory(status)) {
+    throw InputError(fmt::format("'{}' is a file; a run needs a directory.", path_.string()));
+  }
+  fs::create_directories(path_, failed);
+  if (failed) {
+    throw InputError(
+        fmt::format("The directory '{}' cannot be created: {}.", path_.string(), failed.message()));
+  }
+  try {
+    if (!holds_nothing(path_) && !is_run(path_)) {
+      throw InputError(
+          fmt::format("'{}' holds files that are not a normscope run; name a new or an empty directory.",
+                      path_.string()));
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw InputError(fmt::format("'{}' cannot be read: {}.", path_.string(), error.code().message()));
+  }
+  if (::access(path_.c_str(), W_OK | X_OK) != 0) {
+    throw InputError(fmt::format("The directory '{}' cannot be written to: {}.", path_.string(),
+                                 std::generic_category().message(errno)));
+  }
+}
+
+void RunDirectory::write_config(std::string_view command, const Provenance& provenance,
+                                std::string_view options) const {
+  nlohmann::ordered_json config = {{"program", "normscope"}, {"command", command}};
+  config.update(to_json(provenance));
+  config["options"] = nlohmann::ordered_json::parse(options);
+  write("config.json", json_text(config));
+}
+
+void RunDirectory::write(std::string_view name, std::string_view bytes) const {
+  if (name.empty() || fs::path(name).filename() != fs::path(name) || name == "." || name == "..") {
+    throw Error(fmt::format("'{}' is not the name of a file inside a run directory.", name));
+  }
+  // A link planted inside the directory must not send the bytes elsewhere, nor a pipe hold us up.
+  std::error_code ignored;
+  const fs::path target = path_ / name;
+  if (fs::is_symlink(fs::symlink_status(target, ignored))) fs::remove(target, ignored);
+  replace(target, bytes);
+}
+
+}  // namespace normscope

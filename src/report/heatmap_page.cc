@@ -1,0 +1,244 @@
+// What a heat map of unselectable keys says, in words, with its numbers.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "normscope/report.h"
+
+namespace normscope {
+namespace {
+
+std::string percent(double share) {
+  if (share == 0 || share == 1) return share == 0 ? "0 %" : "100 %";
+  if (share < 0.0001) return fmt::format("{:.1g} %", 100 * share);
+  return fmt::format("{:.{}f} %", 100 * share, share < 0.01 || share > 0.99 ? 2 : 1);
+}
+
+std::string with_error(double share, double error) {
+  if (std::isnan(error)) return percent(share);
+  return fmt::format("{} (± {:.2g})", percent(share), 100 * error);
+}
+
+std::string distribution(KeyInit init) {
+  switch (init) {
+    case KeyInit::uniform:
+      return "U(−1, 1)";
+    case KeyInit::xavier:
+      return "U(±√(6/(n+d)))";
+    case KeyInit::normal:
+      break;
+  }
+  return "N(0, 1)";
+}
+
+// Which panel of the paper's Fig. 1 shows the same experiment.
+std::string paper_panel(const HeatmapRun& run, const std::string& norm) {
+  if (run.init != KeyInit::normal) return "";
+  return norm == "none" ? " (Fig. 1c)" : norm == "layernorm" ? " (Fig. 1d)" : "";
+}
+
+std::string panel_title(const HeatmapRun& run, const std::string& norm) {
+  return (norm == "none" ? "Keys as drawn" : "After " + norm) + paper_panel(run, norm);
+}
+
+std::string place(const HeatmapCell& cell) {
+  return fmt::format("n = {}, d = {}", cell.n, cell.d);
+}
+
+const HeatmapRun::Grid* grid_of(const HeatmapRun& run, std::string_view norm) {
+  for (const auto& grid : run.grids) {
+    if (grid.norm == norm) return &grid;
+  }
+  return nullptr;
+}
+
+// 1234567 → "1,234,567"
+std::string grouped(std::size_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, 1, ',');
+  return digits;
+}
+
+std::string sentence_for(const HeatmapRun& run, const HeatmapRun::Grid& grid) {
+  const HeatmapSummary summary = summarise(grid.heatmap);
+  const std::string after = grid.norm == "none" ? "Without a norm" : "After " + grid.norm;
+  if (summary.unselectable == 0) {
+    return fmt::format("{}: none of {} keys is unselectable, in any draw of any cell.", after,
+                       grouped(summary.keys));
+  }
+  const std::string robust = summary.robust_unselectable == 0 ? "none of them"
+                             : summary.robust_unselectable == summary.unselectable
+                                 ? "all of them"
+                                 : grouped(summary.robust_unselectable) + " of them";
+  return fmt::format(
+      "{}: unselectable are {} of {} keys, in {} of {} cells; {} robust against the rounding of {}.", after,
+      grouped(summary.unselectable), grouped(summary.keys), grouped(summary.cells - summary.clear_cells),
+      grouped(summary.cells), robust, name_of(run.precision));
+}
+
+HeatmapFigure::Panel panel_of(const HeatmapRun& run, const HeatmapRun::Grid& grid, bool any) {
+  HeatmapFigure::Panel panel{.title = panel_title(run, grid.norm), .values = {}, .hints = {}};
+  for (const HeatmapCell& cell : grid.heatmap.cells) {
+    panel.values.push_back(any ? cell.any : cell.fraction);
+    const bool by_rounding = cell.unselectable > 0 && cell.robust_unselectable == 0;
+    panel.hints.push_back(
+        fmt::format("{}\n{} of keys\n{} of draws{}", place(cell), with_error(cell.fraction, cell.fraction_se),
+                    with_error(cell.any, cell.any_se), by_rounding ? "\nnone robust against rounding" : ""));
+  }
+  return panel;
+}
+
+std::string made_by(const HeatmapRun& run) {
+  return fmt::format("{} draws per cell from {} in {} · seed {} · normscope {} ({}, {}, {} thread{})",
+                     run.draws, distribution(run.init), name_of(run.precision), run.provenance.seed,
+                     run.provenance.version, run.provenance.commit, run.provenance.isa,
+                     run.provenance.threads, run.provenance.threads == 1 ? "" : "s");
+}
+
+ReportTable summary_table(const HeatmapRun& run) {
+  ReportTable table{"Summary",
+                    {{"norm", "keys", "unselectable", "robustly so", "tied", "largest share of keys",
+                      "largest share of draws", "cells with none"}}};
+  const auto at = [](double share, const HeatmapCell& cell) {
+    return share == 0 ? percent(0) : fmt::format("{} at {}", percent(share), place(cell));
+  };
+  for (const auto& grid : run.grids) {
+    const HeatmapSummary summary = summarise(grid.heatmap);
+    table.rows.push_back({grid.norm, grouped(summary.keys), grouped(summary.unselectable),
+                          grouped(summary.robust_unselectable), grouped(summary.tied),
+                          at(summary.most_fraction.fraction, summary.most_fraction),
+                          at(summary.most_any.any, summary.most_any),
+                          fmt::format("{} of {}", grouped(summary.clear_cells), grouped(summary.cells))});
+  }
+  return table;
+}
+
+// Up to `count` indices spread over [0, size), ends included.
+std::vector<std::size_t> spread(std::size_t size, std::size_t count) {
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < std::min(size, count); ++i) {
+    chosen.push_back(size <= count ? i : i * (size - 1) / (count - 1));
+  }
+  return chosen;
+}
+
+ReportTable readings_table(const HeatmapRun::Grid& grid) {
+  ReportTable table{"The two readings at some cells, norm " + grid.norm,
+                    {{"n", "d", "mean share of keys", "draws with at least one"}}};
+  const Heatmap& heatmap = grid.heatmap;
+  for (const std::size_t row : spread(heatmap.d.size(), 4)) {
+    for (const std::size_t column : spread(heatmap.n.size(), 3)) {
+      const HeatmapCell& cell = heatmap.cells[row * heatmap.n.size() + column];
+      table.rows.push_back({std::to_string(cell.n), std::to_string(cell.d),
+                            with_error(cell.fraction, cell.fraction_se), with_error(cell.any, cell.any_se)});
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string heatmap_csv(const HeatmapRun& run) {
+  const auto number = [](double value) {
+    return std::isnan(value) ? std::string() : fmt::format("{}", value);
+  };
+  std::string csv =
+      "norm,n,d,draws,fraction,fraction_sd,fraction_se,any,any_se,tied,robust_fraction,robust_any\n";
+  for (const auto& grid : run.grids) {
+    for (const HeatmapCell& cell : grid.heatmap.cells) {
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", grid.norm, cell.n, cell.d, cell.draws,
+                         number(cell.fraction), number(cell.fraction_sd), number(cell.fraction_se),
+                         number(cell.any), number(cell.any_se), number(cell.tied),
+                         number(cell.robust_fraction), number(cell.robust_any));
+    }
+  }
+  return csv;
+}
+
+HeatmapFigure heatmap_figure(const HeatmapRun& run) {
+  HeatmapFigure figure{.x_label = "n (number of keys)",
+                       .y_label = "d (dimension)",
+                       .x = {},
+                       .y = {},
+                       .rows = {},
+                       .caption = made_by(run)};
+  figure.rows = {{"Mean share of unselectable keys (the paper's caption)", "share of keys", {}},
+                 {"Draws with at least one unselectable key (the paper's code)", "share of draws", {}}};
+  for (const auto& grid : run.grids) {
+    figure.x = grid.heatmap.n;
+    figure.y = grid.heatmap.d;
+    figure.rows[0].panels.push_back(panel_of(run, grid, false));
+    figure.rows[1].panels.push_back(panel_of(run, grid, true));
+  }
+  return figure;
+}
+
+std::string heatmap_verdict(const HeatmapRun& run) {
+  const HeatmapRun::Grid* layernorm = grid_of(run, "layernorm");
+  if (layernorm == nullptr) return run.grids.empty() ? "" : sentence_for(run, run.grids.back());
+  const HeatmapSummary summary = summarise(layernorm->heatmap);
+  const std::string verdict = summary.unselectable == 0 ? "holds"
+                              : summary.robust_unselectable == 0
+                                  ? fmt::format("holds up to {} rounding", name_of(run.precision))
+                                  : "does not hold";
+  return fmt::format("The claim \u201cafter LayerNorm 0 everywhere\u201d {} on this grid. {}", verdict,
+                     sentence_for(run, *layernorm));
+}
+
+std::string heatmap_readings(const HeatmapRun& run) {
+  const std::string text =
+      "The paper's caption calls its colour the average fraction of unselectable keys; its published code "
+      "counts "
+      "the draws with at least one, so that is what it plotted.";
+  const HeatmapRun::Grid* widest = nullptr;
+  HeatmapCell cell;
+  for (const auto& grid : run.grids) {
+    const HeatmapCell gap = summarise(grid.heatmap).widest_gap;
+    if (gap.any > gap.fraction && (widest == nullptr || gap.any - gap.fraction > cell.any - cell.fraction)) {
+      widest = &grid;
+      cell = gap;
+    }
+  }
+  if (widest == nullptr) return text + " On this grid the two agree: both are 0, or every key counts.";
+  return text + fmt::format(" They differ most at {} ({}): {} of the keys, but {} of the draws.", place(cell),
+                            widest->norm == "none" ? "no norm" : widest->norm, percent(cell.fraction),
+                            percent(cell.any));
+}
+
+Page heatmap_page(const HeatmapRun& run, std::string data) {
+  Page page;
+  page.title = "Unselectable random keys";
+  page.verdict = heatmap_verdict(run);
+  page.paragraphs = {
+      fmt::format(
+          "Each cell holds {} draws of n keys in d dimensions from {}. A key is unselectable if every query "
+          "that tells the keys apart scores some other key strictly higher: it lies in the interior of the "
+          "convex hull of the keys. The same draws are used under every norm. Verdicts are exact for the {} "
+          "numbers. Grey marks cells where no draw had an unselectable key.",
+          run.draws, distribution(run.init), name_of(run.precision)),
+      heatmap_readings(run)};
+  if (const HeatmapRun::Grid* none = grid_of(run, "none"); none != nullptr && run.grids.size() > 1) {
+    page.paragraphs.push_back(sentence_for(run, *none));
+  }
+  page.paragraphs.emplace_back(
+      "Keys here are what enters the attention block. A head scores them after multiplication with W_K, into "
+      "fewer "
+      "dimensions, where keys that are all selectable here need not be.");
+  const HeatmapFigure figure = heatmap_figure(run);
+  page.figures.push_back(
+      {"heatmap", "Unselectable keys by number of keys and dimension",
+       "After Brody, Alon, Yahav (2023), Fig. 1c and 1d. Point at a cell for its values (± standard error).",
+       heatmap_svg(figure), heatmap_csv(run)});
+  page.tables.push_back(summary_table(run));
+  if (!run.grids.empty()) {
+    const HeatmapRun::Grid* none = grid_of(run, "none");
+    page.tables.push_back(readings_table(none != nullptr ? *none : run.grids.front()));
+  }
+  page.footer = made_by(run);
+  page.data = std::move(data);
+  return page;
+}
+
+}  // namespace normscope
