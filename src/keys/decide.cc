@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "keys/exact.h"
@@ -18,8 +19,10 @@ namespace normscope {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kSmallSet = 192;  // up to here all keys are scanned every time
-constexpr std::size_t kPiece = 16;      // keys decided by one task
+constexpr std::size_t kSmallSet = 192;       // up to here all keys are scanned every time
+constexpr std::size_t kPiece = 16;           // keys decided by one task
+constexpr std::size_t kManyDimensions = 24;  // from here on a key's rivals are its own, not the whole set's
+constexpr std::size_t kBlocks = 32;          // each offers its best rival in a pass over all keys
 constexpr std::size_t kFirstRound = 64, kLargestRound = 4096;
 
 void check_input(MatrixView<const double> keys, std::span<const double> offsets) {
@@ -239,6 +242,7 @@ class SetDecider {
 
   void decide_piece(std::span<const std::size_t> keys, const LikelyVertices& likely,
                     std::vector<std::size_t>& discovered) {
+    if (frame_.dimension >= kManyDimensions) return decide_together(keys);
     // Many keys are settled by q = k_i − centre; one pass over all keys serves the whole piece.
     std::vector<bool> settled(keys.size(), false);
     if (options_.margins == Margins::bound && !frame_.offsets)
@@ -248,6 +252,81 @@ class SetDecider {
     for (std::size_t k = 0; k < keys.size(); ++k)
       if (!settled[k]) decide_one(keys[k], *search, &likely);
     discovered.insert(discovered.end(), search->discovered.begin(), search->discovered.end());
+  }
+
+  // In many dimensions nearly every key is a vertex, and a key's nearest face is made of its own rivals. Each
+  // key keeps a list of those; the searches of a piece run side by side on their lists and share the passes
+  // over all keys.
+  void decide_together(std::span<const std::size_t> keys) {
+    const std::size_t f = frame_.dimension;
+    struct Running {
+      std::size_t key;
+      LikelyVertices rivals;
+      std::unique_ptr<KeySearch> search;
+    };
+    std::vector<std::unique_ptr<Running>> running;  // searches point at their rivals: these must not move
+    std::vector<double> queries;
+    std::vector<std::size_t> skips;
+    for (std::size_t key : keys) {
+      const auto point = frame_.points[key];
+      queries.insert(queries.end(), point.begin(), point.end());
+      if (frame_.offsets) queries.back() = std::max(queries.back(), 0.0);
+      skips.push_back(key);
+    }
+    std::vector<TopScore> top(kBlocks * keys.size());
+    top_scores_by_block(frame_.all, queries.data(), f, skips, kBlocks, top);
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      const TopScore best = best_of_blocks(top, k, keys.size());
+      if (options_.margins == Margins::bound && !frame_.offsets && settle(keys[k], best.score)) continue;
+      running.push_back(std::make_unique<Running>());
+      Running& each = *running.back();
+      each.key = keys[k];
+      each.rivals.panels = Panels(f);
+      add_rivals(top, k, keys.size(), -kInfinity, each.rivals);
+      each.search = make_key_search(frame_, options_.margins);
+      each.search->start(question(each.key, &each.rivals, wobble_[each.key] + largest_wobble_));
+    }
+    while (true) {
+      std::erase_if(running, [&](const std::unique_ptr<Running>& each) {
+        if (!each->search->run()) return false;
+        settle(each->key, each->search->take(), *each->search, nullptr);
+        return true;
+      });
+      if (running.empty()) return;
+      queries.clear(), skips.clear();
+      for (const auto& each : running) {
+        const auto query = each->search->query();
+        queries.insert(queries.end(), query.begin(), query.end());
+        skips.push_back(each->key);
+      }
+      top.resize(kBlocks * running.size());
+      top_scores_by_block(frame_.all, queries.data(), f, skips, kBlocks, top);
+      for (std::size_t k = 0; k < running.size(); ++k) {
+        add_rivals(top, k, running.size(), running[k]->search->passing_score(), running[k]->rivals);
+        running[k]->search->answer(best_of_blocks(top, k, running.size()));
+      }
+    }
+  }
+
+  static TopScore best_of_blocks(std::span<const TopScore> top, std::size_t k, std::size_t queries) {
+    TopScore best = top[k];
+    for (std::size_t b = 1; b < kBlocks; ++b)
+      if (top[b * queries + k].score > best.score) best = top[b * queries + k];
+    return best;
+  }
+
+  // The blocks' winners that score above `passing`, the best first, a dozen at most.
+  void add_rivals(std::span<const TopScore> top, std::size_t k, std::size_t queries, double passing,
+                  LikelyVertices& rivals) const {
+    std::vector<TopScore> above;
+    for (std::size_t b = 0; b < kBlocks; ++b)
+      if (const TopScore& winner = top[b * queries + k]; winner.index != kNone && winner.score > passing)
+        above.push_back(winner);
+    std::sort(above.begin(), above.end(), [](const TopScore& a, const TopScore& b) {
+      return a.score != b.score ? a.score > b.score : a.index < b.index;
+    });
+    if (above.size() > 12) above.resize(12);
+    for (const TopScore& winner : above) rivals.add(winner.index, frame_);
   }
 
   void settle_from_centre(std::span<const std::size_t> keys, const LikelyVertices& likely,
@@ -280,21 +359,24 @@ class SetDecider {
     if (slots.empty()) return;
     top = ask(frame_.all, true);
     for (std::size_t s = 0; s < slots.size(); ++s) {
-      const std::size_t key = keys[slots[s]];
-      const auto point = frame_.points[key];
-      const double squares = std::inner_product(point.begin(), point.end(), point.begin(), 0.0),
-                   size = std::sqrt(squares);
-      const double bound = (squares - top[s].score) / size, error = score_error(frame_, size);
-      if (!(bound > 0)) discovered.push_back(top[s].index);
-      if (!(bound - error > wobble_[key] + largest_wobble_)) continue;
-      Found found;
-      found.kind = Found::Kind::selectable;
-      found.margin = bound - error;
-      found.query.assign(point.begin(), point.end());
-      for (double& q : found.query) q /= size;
-      take(key, found);
-      settled[slots[s]] = true;
+      settled[slots[s]] = settle(keys[slots[s]], top[s].score);
+      if (!settled[slots[s]]) discovered.push_back(top[s].index);
     }
+  }
+
+  // Settles a key by q = k_i − centre, given the best score of the others under it.
+  bool settle(std::size_t key, double best_score) {
+    const auto point = frame_.points[key];
+    const double squares = std::inner_product(point.begin(), point.end(), point.begin(), 0.0),
+                 size = std::sqrt(squares);
+    const double bound = (squares - best_score) / size - score_error(frame_, size);
+    if (!(bound > wobble_[key] + largest_wobble_)) return false;
+    Found found;
+    found.kind = Found::Kind::selectable;
+    found.margin = bound;
+    found.query.assign(point.begin(), point.end());
+    for (double& q : found.query) q /= size;
+    return take(key, found);
   }
 
   Question question(std::size_t key, const LikelyVertices* likely, double enough) const {
@@ -302,7 +384,10 @@ class SetDecider {
   }
 
   void decide_one(std::size_t key, KeySearch& search, const LikelyVertices* likely) {
-    const Found found = search.decide(question(key, likely, wobble_[key] + largest_wobble_));
+    settle(key, search.decide(question(key, likely, wobble_[key] + largest_wobble_)), search, likely);
+  }
+
+  void settle(std::size_t key, const Found& found, KeySearch& search, const LikelyVertices* likely) {
     if (found.kind == Found::Kind::unclear || !take(key, found)) take_exact(key, found, search, likely);
   }
 

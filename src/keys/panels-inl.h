@@ -98,23 +98,31 @@ void fold_top_scores(const Panels& points, std::size_t count, std::size_t begin,
   }
 }
 
-// Points are walked in blocks that stay in cache while all queries pass over them.
+// Folds the panels [begin, end) for any number of queries.
+HWY_MAYBE_UNUSED void fold_queries(const Panels& points, std::size_t count, std::size_t begin,
+                                   std::size_t end, const double* queries, std::size_t stride,
+                                   const std::size_t* skips, TopScore* best, std::size_t query_count) {
+  constexpr std::size_t kGroup = 4;
+  std::size_t k = 0;
+  for (; k + kGroup <= query_count; k += kGroup)
+    fold_top_scores<kGroup>(points, count, begin, end, queries + k * stride, stride, skips + k, best + k);
+  for (; k < query_count; ++k)
+    fold_top_scores<1>(points, count, begin, end, queries + k * stride, stride, skips + k, best + k);
+}
+
+// Points are walked in steps that stay in cache while all queries pass over them.
 HWY_MAYBE_UNUSED void many_top_scores(const Panels& points, std::size_t count, const double* queries,
                                       std::size_t stride, const std::size_t* skips, TopScore* best,
-                                      std::size_t query_count) {
-  constexpr std::size_t kGroup = 4, kBlockBytes = std::size_t{256} << 10;
+                                      std::size_t query_count, std::size_t blocks) {
+  constexpr std::size_t kCacheBytes = std::size_t{256} << 10;
   const std::size_t panels = (count + Panels::kWidth - 1) / Panels::kWidth;
-  const std::size_t block = query_count <= kGroup
-                                ? panels
-                                : std::max<std::size_t>(1, kBlockBytes / (points.stride() * sizeof(double)));
-  std::fill_n(best, query_count, TopScore{kMinusInfinity, kNone});
-  for (std::size_t begin = 0; begin < panels; begin += block) {
-    const std::size_t end = std::min(panels, begin + block);
-    std::size_t k = 0;
-    for (; k + kGroup <= query_count; k += kGroup)
-      fold_top_scores<kGroup>(points, count, begin, end, queries + k * stride, stride, skips + k, best + k);
-    for (; k < query_count; ++k)
-      fold_top_scores<1>(points, count, begin, end, queries + k * stride, stride, skips + k, best + k);
+  const std::size_t cached = std::max<std::size_t>(1, kCacheBytes / (points.stride() * sizeof(double)));
+  std::fill_n(best, blocks * query_count, TopScore{kMinusInfinity, kNone});
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const std::size_t block_end = panels * (b + 1) / blocks;
+    for (std::size_t begin = panels * b / blocks; begin < block_end; begin += cached)
+      fold_queries(points, count, begin, std::min(block_end, begin + cached), queries, stride, skips,
+                   best + b * query_count, query_count);
   }
 }
 

@@ -32,45 +32,69 @@ class Search final : public KeySearch {
         difference_(keys.dimension) {}
 
   Found decide(const Question& question) override {
+    start(question);
+    while (!run()) answer(scan_all());
+    return take();
+  }
+
+  void start(const Question& question) override {
+    question_ = question;
     place_ = question.place;
-    question_ = &question;
-    Found found;
-    const std::size_t f = keys_.dimension;
-    const double error = score_error(keys_, std::sqrt(dot(place_.data(), place_.data(), f)));
+    found_ = {};
+    step_ = 0;
+    answered_ = false;
+    error_ = score_error(keys_, std::sqrt(dot(place_.data(), place_.data(), keys_.dimension)));
     const std::size_t first = first_rival();
-    if (first == kNone) return found;
+    started_ = first != kNone;
+    if (!started_) return;
     take_difference(first);
     corral_.start(first, difference_);
-    const std::size_t most_steps = 200 + 20 * (f + 2);
-    for (std::size_t step = 0; step < most_steps; ++step) {
+  }
+
+  bool run() override {
+    const std::size_t most_steps = 200 + 20 * (keys_.dimension + 2);
+    for (; started_ && step_ < most_steps; ++step_) {
       if (corral_.spans()) {
-        if (enclosed(2 * keys_.point_error + error, found)) return found;
+        if (enclosed(2 * keys_.point_error + error_)) return true;
         break;
       }
       const double distance = std::sqrt(corral_.squared_distance());
-      if (!(distance > error)) break;
-      bool confirmed = false;
-      const Rival lowest = rival(confirmed);
+      if (!(distance > error_)) break;
+      if (!answered_ && !rival_among_likely()) return false;
+      const bool confirmed = answered_;
+      answered_ = false;
       // A query's offset part must not be negative; where rounding made it so, cutting it off costs this
       // much.
       const double cut =
           keys_.offsets ? std::max(0.0, -query_.back()) / distance * 2 * keys_.largest_norm : 0.0;
-      const double bound = lowest.advantage / distance - cut;
-      if (confirmed && bound > error) {
-        if (bound - error > found.margin) take_witness(bound - error, distance, found);
-        if (lowest.advantage >= kOptimal * corral_.squared_distance() ||
-            (margins_ == Margins::bound && bound > question.enough))
-          return found;
+      const double bound = rival_.advantage / distance - cut;
+      if (confirmed && bound > error_) {
+        if (bound - error_ > found_.margin) take_witness(bound - error_, distance);
+        if (rival_.advantage >= kOptimal * corral_.squared_distance() ||
+            (margins_ == Margins::bound && bound > question_.enough))
+          return true;
       }
-      if (lowest.key == kNone || corral_.contains(lowest.key)) break;
-      take_difference(lowest.key);
-      if (!corral_.add(lowest.key, difference_)) break;
+      if (rival_.key == kNone || corral_.contains(rival_.key)) break;
+      take_difference(rival_.key);
+      if (!corral_.add(rival_.key, difference_)) break;
     }
-    if (found.kind == Found::Kind::unclear)
+    if (started_ && found_.kind == Found::Kind::unclear)
       for (std::size_t member : corral_.members())
-        if (member != kRay) found.hint.push_back(member);
-    return found;
+        if (member != kRay) found_.hint.push_back(member);
+    return true;
   }
+
+  void answer(TopScore of_all) override {
+    const double advantage = here_ - of_all.score;
+    if (question_.likely != nullptr && of_all.index != kNone && advantage < rival_.advantage)
+      discovered.push_back(of_all.index);
+    rival_ = {of_all.index, advantage};
+    answered_ = true;
+  }
+
+  std::span<const double> query() const override { return {query_.data(), keys_.dimension}; }
+  double passing_score() const override { return here_ - passing(); }
+  Found take() override { return std::move(found_); }
 
  private:
   struct Rival {
@@ -82,7 +106,7 @@ class Search final : public KeySearch {
   std::size_t first_rival() {
     std::copy(place_.begin(), place_.end(), query_.begin());
     if (keys_.offsets) query_.back() = std::max(query_.back(), 0.0);
-    if (const LikelyVertices* likely = question_->likely; likely != nullptr && likely->panels.size() > 1) {
+    if (const LikelyVertices* likely = question_.likely; likely != nullptr && likely->panels.size() > 1) {
       const std::size_t panels = (likely->panels.size() + Panels::kWidth - 1) / Panels::kWidth;
       const TopScore top = top_score_in(likely->panels, likely->panels.size(), 0,
                                         std::min(panels, 2 * kChunk), query_.data(), own_position());
@@ -92,51 +116,49 @@ class Search final : public KeySearch {
   }
 
   std::size_t own_position() const {
-    return question_->skip == kNone ? kNone : question_->likely->position_of[question_->skip];
+    return question_.skip == kNone ? kNone : question_.likely->position(question_.skip);
   }
 
   TopScore scan_all() const {
-    const std::size_t panels = (question_->count + Panels::kWidth - 1) / Panels::kWidth;
-    return top_score_in(keys_.all, question_->count, 0, panels, query_.data(), question_->skip);
+    const std::size_t panels = (question_.count + Panels::kWidth - 1) / Panels::kWidth;
+    return top_score_in(keys_.all, question_.count, 0, panels, query_.data(), question_.skip);
   }
 
+  // A key with less advantage than this brings the search on.
+  double passing() const { return margins_ == Margins::exact ? kOptimal * corral_.squared_distance() : 0.0; }
+
   // The key (or the ray) that stands low in the direction of the corral's nearest point. Likely vertices
-  // answer alone while they object, chunk after chunk; only what they all let pass is put to all keys, and
-  // only then is the answer the lowest of all.
-  Rival rival(bool& confirmed) {
+  // answer alone while they object, chunk after chunk; only what they all let pass is put to all keys
+  // (false).
+  bool rival_among_likely() {
     const auto x = corral_.nearest();
     for (std::size_t c = 0; c < x.size(); ++c) query_[c] = -x[c];
-    const double here = dot(query_.data(), place_.data(), query_.size());
-    confirmed = false;
+    here_ = dot(query_.data(), place_.data(), query_.size());
     // The ray has no length to compare with the keys' advantages, so it is taken in as soon as it objects.
-    if (keys_.offsets && query_.back() < 0 && !corral_.contains(kRay)) return {kRay, query_.back()};
-    Rival lowest{kNone, std::numeric_limits<double>::infinity()};
-    if (const LikelyVertices* likely = question_->likely; likely != nullptr) {
-      const std::size_t panels = (likely->panels.size() + Panels::kWidth - 1) / Panels::kWidth,
-                        own = own_position();
-      const double passing = margins_ == Margins::exact ? kOptimal * corral_.squared_distance() : 0.0;
-      // Chunks are taken in turn, so that a search does not ask the same keys over and over.
-      const std::size_t chunks = (panels + kChunk - 1) / kChunk;
-      for (std::size_t k = 0; k < chunks; ++k) {
-        const std::size_t begin = (next_chunk_ + k) % chunks * kChunk;
-        const TopScore top = top_score_in(likely->panels, likely->panels.size(), begin,
-                                          std::min(panels, begin + kChunk), query_.data(), own);
-        if (top.index != kNone && here - top.score < lowest.advantage)
-          lowest = {likely->key_at[top.index], here - top.score};
-        if (lowest.advantage < 0) {
-          next_chunk_ = (next_chunk_ + k + 1) % chunks;
-          break;
-        }
-      }
-      if (lowest.advantage < passing && !corral_.contains(lowest.key)) return lowest;
+    if (keys_.offsets && query_.back() < 0 && !corral_.contains(kRay)) {
+      rival_ = {kRay, query_.back()};
+      return true;
     }
-    const TopScore top = scan_all();
-    confirmed = true;
-    const double advantage = here - top.score;
-    if (question_->likely != nullptr && top.index != kNone && advantage < lowest.advantage &&
-        question_->likely->position_of[top.index] == kNone)
-      discovered.push_back(top.index);
-    return {top.index, advantage};
+    rival_ = {kNone, std::numeric_limits<double>::infinity()};
+    const LikelyVertices* likely = question_.likely;
+    if (likely == nullptr) return false;
+    const std::size_t panels = (likely->panels.size() + Panels::kWidth - 1) / Panels::kWidth,
+                      own = own_position();
+    // Chunks are taken in turn, so that a search does not ask the same keys over and over.
+    const std::size_t chunks = (panels + kChunk - 1) / kChunk;
+    if (next_chunk_ >= chunks) next_chunk_ = 0;
+    for (std::size_t k = 0; k < chunks; ++k) {
+      const std::size_t begin = (next_chunk_ + k) % chunks * kChunk;
+      const TopScore top = top_score_in(likely->panels, likely->panels.size(), begin,
+                                        std::min(panels, begin + kChunk), query_.data(), own);
+      if (top.index != kNone && here_ - top.score < rival_.advantage)
+        rival_ = {likely->key_at[top.index], here_ - top.score};
+      if (rival_.advantage < 0) {
+        next_chunk_ = (next_chunk_ + k + 1) % chunks;
+        break;
+      }
+    }
+    return rival_.advantage < passing() && !corral_.contains(rival_.key);
   }
 
   void take_difference(std::size_t key) {
@@ -149,7 +171,8 @@ class Search final : public KeySearch {
     for (std::size_t c = 0; c < difference_.size(); ++c) difference_[c] = point[c] - place_[c];
   }
 
-  void take_witness(double margin, double distance, Found& found) const {
+  void take_witness(double margin, double distance) {
+    Found& found = found_;
     found.kind = Found::Kind::selectable;
     found.margin = margin;
     found.query.resize(query_.size());
@@ -157,7 +180,8 @@ class Search final : public KeySearch {
     if (keys_.offsets) found.query.back() = std::max(found.query.back(), 0.0);
   }
 
-  bool enclosed(double error, Found& found) {
+  bool enclosed(double error) {
+    Found& found = found_;
     const Corral::Enclosure enclosure = corral_.enclosure(error);
     if (!enclosure.proven) return false;
     found.kind = Found::Kind::unselectable;
@@ -178,9 +202,13 @@ class Search final : public KeySearch {
   Margins margins_;
   Corral corral_;
   std::span<const double> place_;
-  const Question* question_ = nullptr;
+  Question question_;
   std::vector<double> query_, difference_;
-  std::size_t next_chunk_ = 0;
+  std::size_t next_chunk_ = 0, step_ = 0;
+  double error_ = 0, here_ = 0;  // here_: score of the place under query_
+  Rival rival_{kNone, 0};
+  bool started_ = false, answered_ = false;
+  Found found_;
 };
 
 KeySearch* new_search(const FramedKeys& keys, Margins margins) {
@@ -201,10 +229,16 @@ double score_error(const FramedKeys& keys, double place_norm) {
 }
 
 void LikelyVertices::add(std::size_t key, const FramedKeys& keys) {
-  if (position_of[key] != kNone) return;
-  position_of[key] = key_at.size();
+  if (position(key) != kNone) return;
+  if (!position_of.empty()) position_of[key] = key_at.size();
   key_at.push_back(key);
   panels.push(keys.points[key]);
+}
+
+std::size_t LikelyVertices::position(std::size_t key) const {
+  if (!position_of.empty()) return position_of[key];
+  const auto at = std::find(key_at.begin(), key_at.end(), key);
+  return at == key_at.end() ? kNone : static_cast<std::size_t>(at - key_at.begin());
 }
 
 HWY_EXPORT(new_search);

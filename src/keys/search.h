@@ -33,8 +33,9 @@ double score_error(const FramedKeys& keys, double place_norm);
 struct LikelyVertices {
   Panels panels;
   std::vector<std::size_t> key_at;       // position → key
-  std::vector<std::size_t> position_of;  // key → position, kNone if absent
+  std::vector<std::size_t> position_of;  // key → position, kNone if absent; empty: positions are looked up
   void add(std::size_t key, const FramedKeys& keys);
+  std::size_t position(std::size_t key) const;
 };
 
 struct Found {
@@ -59,6 +60,17 @@ class KeySearch {
  public:
   virtual ~KeySearch() = default;
   virtual Found decide(const Question& question) = 0;
+
+  // The same in steps, so that searches for several keys can share their passes over all keys: start, then
+  // run until it returns true; while it returns false it waits for the top score of all keys under query().
+  virtual void start(const Question& question) = 0;
+  virtual bool run() = 0;
+  virtual void answer(TopScore of_all) = 0;
+  virtual std::span<const double> query() const = 0;
+  // Keys whose score exceeds this (of the key's own place under query()) would bring the search on.
+  virtual double passing_score() const = 0;
+  virtual Found take() = 0;
+
   // Keys that beat a query the likely vertices had confirmed; they belong among the likely vertices.
   std::vector<std::size_t> discovered;
 };

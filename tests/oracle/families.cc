@@ -411,4 +411,9 @@ Shape draw_shape(Random& random) {
   return {1 + random.below(16), 1 + random.below(5)};
 }
 
+Shape draw_large_shape(Random& random) {
+  const std::size_t n = 193 + random.below(308);
+  return {n, random.below(4) == 0 ? 24 + random.below(4) : 2 + random.below(7)};
+}
+
 }  // namespace normscope::oracle

@@ -32,5 +32,7 @@ struct Shape {
   std::size_t n, d;
 };
 Shape draw_shape(Random& random);
+// n in 193…500 and d in 2…8, or now and then d in 24…27.
+Shape draw_large_shape(Random& random);
 
 }  // namespace normscope::oracle

@@ -1,0 +1,301 @@
+"""Every command in the documentation is run: README.md and docs/*.md.
+
+    commands.py --program build/normscope --module build/python [--compiler c++] [FILE...]
+
+In ```console blocks a line that begins with "$ " is a command, "> " continues it, and the lines below are what it
+prints, standard error included. "…" stands for any text in a line, and a line that is only "…" for any lines; times
+("0.0003 s") need not agree. No lines below: whatever it prints is fine. A command must succeed, unless the next one is
+"echo $?" and shows the code. A trailing "# not run: reason" skips a command. The blocks of a page share a directory
+that is empty at first. ```python blocks are run there too, ```cpp blocks are compiled, ```json blocks must be JSON.
+
+Then the JSON that the program prints is held against the schemas in docs/, and their fields against docs/keys-json.md.
+"""
+import argparse
+import copy
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIME = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)? s")
+
+
+def blocks(text):
+    """(language, first line, lines) of every fenced block."""
+    language = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if language is None and line.startswith("```"):
+            language, start, lines = line[3:].strip(), number + 1, []
+        elif language is not None and line.startswith("```"):
+            yield language, start, lines
+            language = None
+        elif language is not None:
+            lines.append(line)
+    if language is not None:
+        yield "unclosed", start, []
+
+
+def commands(start, lines):
+    """(line, command, expected lines) of a console block."""
+    found = []
+    for number, line in enumerate(lines, start):
+        if line.startswith("$ "):
+            found.append((number, [line[2:]], []))
+        elif found and line.startswith("> ") and not found[-1][2]:
+            found[-1][1].append(line[2:])
+        elif found:
+            found[-1][2].append(line)
+        else:
+            raise ValueError(f"line {number}: a console block begins with a command ('$ …')")
+    return [(number, "\n".join(command), expected) for number, command, expected in found]
+
+
+def line_matches(expected, line):
+    if TIME.fullmatch(expected):
+        return TIME.fullmatch(line) is not None
+    return re.fullmatch(".*".join(map(re.escape, expected.split("…"))), line) is not None
+
+
+def matches(expected, printed):
+    if not expected:
+        return not printed
+    if expected[0] == "…":
+        return any(matches(expected[1:], printed[skip:]) for skip in range(len(printed) + 1))
+    return bool(printed) and line_matches(expected[0], printed[0]) and matches(expected[1:], printed[1:])
+
+
+class Page:
+    def __init__(self, path, directory, environment, arguments):
+        self.path, self.directory, self.environment, self.arguments = path, directory, environment, arguments
+        self.failures, self.ran, self.skipped = [], 0, 0
+
+    def fail(self, line, text):
+        self.failures.append(f"{self.path.relative_to(ROOT)}:{line}: {text}")
+
+    def execute(self, command, source=""):
+        return subprocess.run(command, cwd=self.directory, env=self.environment, input=source, encoding="utf-8",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+
+    def console(self, start, lines):
+        code = 0
+        found = commands(start, lines)
+        for position, (line, command, expected) in enumerate(found):
+            if re.search(r"# not run: \S", command):
+                self.skipped += 1
+                continue
+            done = self.execute(["bash", "-c", f"(exit {code})\n{command}"])
+            code = done.returncode
+            self.ran += 1
+            code_is_shown = position + 1 < len(found) and found[position + 1][1] == "echo $?"
+            if code != 0 and not code_is_shown:
+                self.fail(line, f"'{command}' ended with {code}:\n{done.stdout}")
+            elif expected and not matches(expected, done.stdout.rstrip("\n").split("\n")):
+                self.fail(line, "'{}' should print\n{}\nbut prints\n{}".format(command, "\n".join(expected), done.stdout))
+
+    def check(self, line, command, source):
+        done = self.execute(command, source)
+        self.ran += 1
+        if done.returncode != 0:
+            self.fail(line, f"this block fails:\n{done.stdout}")
+
+    def run(self):
+        for language, start, lines in blocks(self.path.read_text(encoding="utf-8")):
+            source = "\n".join(lines) + "\n"
+            if language == "console":
+                self.console(start, lines)
+            elif language == "python":
+                self.check(start, ["python3", "-"], source)
+            elif language == "cpp" and self.arguments.compiler:
+                self.check(start, [self.arguments.compiler, "-std=c++20", "-fsyntax-only", "-I", str(ROOT / "include"),
+                                   "-x", "c++", "-"], source)
+            elif language == "json":
+                json.loads(source)
+            elif language in ("bash", "sh", "shell", "unclosed"):
+                self.fail(start, f"this block is '{language}' and nobody runs it: use console")
+
+
+# The part of JSON Schema (2020-12) that docs/*.schema.json use; anything else is an error, so that nothing in a schema
+# goes unchecked.
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+NOTES = {"$schema", "$id", "$defs", "title", "description"}
+
+
+def is_type(value, name):
+    if name in ("integer", "number"):
+        return isinstance(value, int if name == "integer" else (int, float)) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def violations(value, schema, root, where="$"):
+    def nested(inner, rule, place=where):
+        return list(violations(inner, rule, root, place))
+
+    for keyword, rule in schema.items():
+        if keyword in NOTES or keyword in ("then", "else"):
+            continue
+        elif keyword == "$ref":
+            yield from nested(value, root["$defs"][rule.removeprefix("#/$defs/")])
+        elif keyword == "type":
+            names = [rule] if isinstance(rule, str) else rule
+            if not any(is_type(value, name) for name in names):
+                yield f"{where} is not {' or '.join(names)}: {value!r:.80}"
+        elif keyword == "const":
+            if value != rule:
+                yield f"{where} is not {rule!r}: {value!r:.80}"
+        elif keyword == "enum":
+            if value not in rule:
+                yield f"{where} is none of {rule}: {value!r:.80}"
+        elif keyword == "required":
+            yield from (f"{where}.{name} is missing" for name in rule if isinstance(value, dict) and name not in value)
+        elif keyword == "properties":
+            for name in rule.keys() & (value.keys() if isinstance(value, dict) else set()):
+                yield from nested(value[name], rule[name], f"{where}.{name}")
+        elif keyword == "additionalProperties":
+            assert rule is False
+            if isinstance(value, dict):
+                yield from (f"{where}.{name} is not documented" for name in value.keys() - schema["properties"].keys())
+        elif keyword == "items":
+            for position, item in enumerate(value if isinstance(value, list) else []):
+                yield from nested(item, rule, f"{where}[{position}]")
+        elif keyword in ("minItems", "maxItems"):
+            if isinstance(value, list) and not (len(value) >= rule if keyword == "minItems" else len(value) <= rule):
+                yield f"{where} has {len(value)} entries, {keyword} is {rule}"
+        elif keyword in ("minimum", "maximum", "exclusiveMinimum"):
+            compare = {"minimum": lambda: value >= rule, "maximum": lambda: value <= rule,
+                       "exclusiveMinimum": lambda: value > rule}[keyword]
+            if is_type(value, "number") and not compare():
+                yield f"{where} is {value}, {keyword} is {rule}"
+        elif keyword == "pattern":
+            if isinstance(value, str) and not re.search(rule, value):
+                yield f"{where} does not match {rule}: {value!r:.80}"
+        elif keyword == "allOf":
+            for part in rule:
+                yield from nested(value, part)
+        elif keyword == "not":
+            if not nested(value, rule):
+                yield f"{where} must not be like {json.dumps(rule)}"
+        elif keyword == "if":
+            branch = "then" if not nested(value, rule) else "else"
+            yield from nested(value, schema.get(branch, {}))
+        else:
+            raise ValueError(f"this check does not know the schema keyword '{keyword}'")
+
+
+INPUTS = """
+import numpy as np
+np.save('square.npy', [[1., 1], [1, -1], [-1, 1], [-1, -1], [0, 0], [1, 0]])
+np.save('bias.npy', [0., 0, 0, 0, 9, 0])
+np.save('low.npy', [0., 0, 0, 0, -1, -1])
+np.save('one.npy', np.ones((1, 2), 'float32'))
+np.save('same.npy', np.ones((3, 2), 'float16'))
+np.save('zero.npy', np.array([[0, 0, 0], [1, 1, 1], [1, 2, 3], [3, 1, 1]], 'float32'))
+np.save('batch.npy', np.random.RandomState(0).randn(3, 20, 4))
+corners = np.random.RandomState(0).randint(-2**45, 2**45, (3, 3)) * 2    # a parallelogram, its middle, and an apex
+middle = (corners[0] + corners[2]) // 2
+np.save('plane.npy', np.vstack([corners, corners[0] + corners[2] - corners[1], middle, [0, 0, 2**48]]).astype(float))
+"""
+KEYS_CALLS = ["square.npy", "square.npy --exact --prefix --query-norm 3", "square.npy --summary",
+              "square.npy --bias bias.npy --exact", "square.npy --bias low.npy --exact", "square.npy --noise 0.1",
+              "one.npy", "same.npy --exact", "zero.npy --norm layernorm", "batch.npy --margin bound",
+              "batch.npy --rank full --summary --query-norm 1", "plane.npy --exact"]
+HEATMAP_CALLS = ["--n 3,8 --d 3 --draws 5", "--n 3 --d 3 --draws 1 --norm rmsnorm", "--n 4 --d 3 --norm none"]
+
+
+def fields(schema):
+    found = set()
+    if isinstance(schema, dict):
+        found |= set(schema.get("properties", {}))
+        for part in schema.values():
+            found |= fields(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            found |= fields(part)
+    return found
+
+
+def check_schemas(page):
+    page.path = ROOT / "docs" / "keys-json.md"
+    text = page.path.read_text(encoding="utf-8")
+    subprocess.run([page.arguments.python, "-c", INPUTS], cwd=page.directory, check=True)
+    seen = set()
+    for command, calls in (("keys", KEYS_CALLS), ("heatmap", HEATMAP_CALLS)):
+        schema = json.loads((ROOT / "docs" / f"{command}.schema.json").read_text(encoding="utf-8"))
+        for name in sorted(fields(schema)):
+            if f"`{name}`" not in text:
+                page.fail(1, f"the field `{name}` of docs/{command}.schema.json is not explained here")
+        for call in calls:
+            done = page.execute([page.arguments.program, command, *call.split(), "--json", "--quiet"])
+            page.ran += 1
+            if done.returncode != 0:
+                page.fail(1, f"normscope {command} {call} ended with {done.returncode}:\n{done.stdout}")
+                continue
+            value = json.loads(done.stdout)
+            for violation in violations(value, schema, schema):
+                page.fail(1, f"normscope {command} {call} --json against docs/{command}.schema.json: {violation}")
+            seen |= names_in(value)
+            check_that_damage_shows(page, value, schema)
+        for name in sorted(fields(schema) - seen):
+            page.fail(1, f"no call of this test prints the field `{name}` of docs/{command}.schema.json")
+
+
+def names_in(value):
+    if isinstance(value, dict):
+        return set(value).union(*map(names_in, value.values()))
+    return set().union(*map(names_in, value)) if isinstance(value, list) else set()
+
+
+def check_that_damage_shows(page, value, schema):
+    """A check that accepts anything would be worthless."""
+    for name in schema["required"]:
+        damaged = copy.deepcopy(value)
+        del damaged[name]
+        stranger = copy.deepcopy(value)
+        stranger[name] = {"": 0}
+        extra = {**value, "undocumented": 0}
+        for wrong in (damaged, stranger, extra):
+            if not list(violations(wrong, schema, schema)):
+                page.fail(1, f"the schema accepts a result whose '{name}' is missing or wrong, or with a stranger in it")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--module", required=True)
+    parser.add_argument("--compiler")
+    parser.add_argument("files", nargs="*", type=lambda name: pathlib.Path(name).resolve())
+    arguments = parser.parse_args()
+    arguments.program = os.path.abspath(arguments.program)
+    arguments.python = sys.executable
+    pages, failures = arguments.files or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], []
+    ran = skipped = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        tools = pathlib.Path(scratch, "tools")
+        tools.mkdir()
+        tools.joinpath("normscope").symlink_to(arguments.program)
+        # The system's interpreter, whatever comes first on the path here.
+        tools.joinpath("python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" -B "$@"\n')
+        tools.joinpath("python3").chmod(0o755)
+        environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "NO_COLOR": "1", "LC_ALL": "C.UTF-8",
+                       "PYTHONPATH": os.path.abspath(arguments.module)}
+        for number, path in enumerate([*pages, None]):
+            directory = pathlib.Path(scratch, str(number))
+            directory.mkdir()
+            page = Page(path, directory, environment, arguments)
+            if path is not None:
+                page.run()
+            elif not arguments.files:
+                check_schemas(page)
+            failures += page.failures
+            ran, skipped = ran + page.ran, skipped + page.skipped
+    print("\n\n".join(failures + [f"{ran} commands run, {skipped} marked as not run, {len(failures)} failures"]))
+    if ran < 30 and not arguments.files:
+        sys.exit("So few commands cannot be all of them: the blocks were not found.")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
