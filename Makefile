@@ -61,7 +61,7 @@ sanitize:
 tsan:
 	@$(packages) build test
 	@scripts/build tsan unit_tests
-	@TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp halt_on_error=1 $(TSAN_OPTIONS)" \
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp halt_on_error=1 history_size=7 $(TSAN_OPTIONS)" \
 	  scripts/run-tests build-tsan -R '^unit/.*(Thread|Executor)'
 
 # SECONDS: how long each fuzzer runs. FUZZER: one of them only.

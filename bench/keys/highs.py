@@ -1,7 +1,7 @@
 """highs.py KEYS.npy chebyshev|membership INDEX,INDEX,… PASSES LEAST_RADIUS BOX
 
-Decides the keys of the given indices with SciPy's HiGHS, one LP per key, PASSES times over, and prints JSON: which
-are selectable, and CPU and wall seconds of each pass. Only the calls of linprog are timed.
+Decides the keys of the given indices with SciPy's HiGHS, one LP per key, PASSES times over, and prints JSON:
+which are selectable, and CPU and wall seconds of each pass. Only the calls of linprog are timed.
 """
 import json
 import sys

@@ -83,10 +83,10 @@ void read_offsets(const KeysCall& call, KeysInput& input) {
   input.offsets = tensor.values;
 }
 
-// Norms run in the precision the keys were made in: float64, or float32 for everything narrower.
+// Norms run in the precision models run them in: float32 for keys of at most that precision, else float64.
 void apply_norm(const NormSpec& spec, KeysInput& input) {
   const std::size_t rows = input.sets * input.n;
-  if (input.dtype == DType::float64) {
+  if (unit_roundoff(input.dtype) < 0x1p-24) {
     const MatrixView<double> keys(input.values.data(), rows, input.d);
     input.norm_counts = norm_forward<double>(spec, NormParameters<double>{}, keys, keys);
     return;
@@ -286,7 +286,7 @@ std::string screen(const KeysCall& call, const KeysInput& input, const std::vect
     }
     if (call.prefix) {
       std::size_t lost = 0;
-      for (const KeyVerdict& key : set.keys) lost += *key.last_prefix < set.n ? 1 : 0;
+      for (const KeyVerdict& key : set.keys) lost += *key.last_prefix > 0 && *key.last_prefix < set.n ? 1 : 0;
       text += fmt::format("prefixes          {} of {} keys stop being selectable before the last key\n", lost,
                           set.n);
     }
@@ -313,6 +313,11 @@ std::string screen(const KeysCall& call, const KeysInput& input, const std::vect
 void run(const KeysCall& call, const Common& common) {
   check_call(call);
   const NormSpec spec = parse_norm(call.norm);
+  if (spec.projection == Projection::normals)
+    throw InputError(
+        fmt::format("--norm {} needs learned normals, which a file of keys does not bring: use center or "
+                    "layernorm, whose normal is the vector of ones.",
+                    printable(call.norm)));
   std::optional<RunDirectory> directory;
   if (!common.out.empty()) directory.emplace(common.out);
   const KeysInput input = read_keys(call, spec);
@@ -337,6 +342,7 @@ void run(const KeysCall& call, const Common& common) {
                    {"dtype", name_of(input.dtype)},
                    {"norm", name_of(spec)},
                    {"bias", call.bias},
+                   {"bias_tensor", call.bias_tensor},
                    {"rank_policy", call.rank},
                    {"margin", call.margin},
                    {"exact", call.exact},
@@ -351,7 +357,7 @@ void run(const KeysCall& call, const Common& common) {
     std::string results;
     write_json(head, sets, call, [&](std::string_view text) { results += text; });
     directory->write("results.json", results);
-    note(common, fmt::format("wrote {}", (directory->path() / "results.json").string()));
+    note(common, fmt::format("Wrote {}", (directory->path() / "results.json").string()));
   }
   if (common.json) {
     write_json(head, sets, call, [](std::string_view text) { print(text); });
@@ -370,16 +376,18 @@ void add_keys(CLI::App& app, Common& common) {
        "keys keys.npy --json --exact | jq '.sets[0].counts'",
        "keys head.npz --tensor weight --bias bias.npy --summary", "keys keys.npy --query-norm 10 --prefix"});
   command
-      ->add_option("FILE", call->file,
-                   ".npy, .npz or .safetensors with n × d keys or a batch of them; - is standard input")
+      ->add_option(
+          "FILE", call->file,
+          "A .npy, .npz or .safetensors file with n × d keys or a batch of them; - is standard input")
       ->required();
-  command->add_option("--tensor", call->tensor, "which tensor of the file");
+  command->add_option("--tensor", call->tensor, "Which tensor of the file");
   command
-      ->add_option("--norm", call->norm,
-                   "norm applied to the keys first: layernorm, rmsnorm, center, unit, …")
+      ->add_option(
+          "--norm", call->norm,
+          "Norm applied to the keys first: layernorm, rmsnorm, center, unit, xsigma, published, dyt, …")
       ->capture_default_str();
-  command->add_option("--bias", call->bias, "file with one score offset per key: scores are q·k + b");
-  command->add_option("--bias-tensor", call->bias_tensor, "which tensor of the --bias file");
+  command->add_option("--bias", call->bias, "File with one score offset per key: scores are q·k + b");
+  command->add_option("--bias-tensor", call->bias_tensor, "Which tensor of the --bias file");
   command
       ->add_option("--rank", call->rank,
                    "numerical: decide in the numerical affine hull; full: take every digit at face value")
@@ -390,13 +398,13 @@ void add_keys(CLI::App& app, Common& common) {
       ->capture_default_str();
   command->add_option(
       "--noise", call->noise,
-      "robust means: against any change of each key of this norm (default: rounding of the dtype)");
+      "Robust means: against any change of each key of this norm (default: rounding of the dtype)");
   command->add_option("--query-norm", call->query_norm,
-                      "also the largest softmax weight a query of norm at most R can give each key");
+                      "Also the largest softmax weight a query of norm at most R can give each key");
   command->add_flag("--prefix", call->prefix,
-                    "also the longest prefix (causal mask) in which each key is selectable");
-  command->add_flag("--exact", call->exact, "verify every certificate in rational arithmetic");
-  command->add_flag("--summary", call->summary, "leave the single keys out of the JSON");
+                    "Also the longest prefix (causal mask) in which each key is selectable");
+  command->add_flag("--exact", call->exact, "Verify every certificate in rational arithmetic");
+  command->add_flag("--summary", call->summary, "Leave the single keys out of the JSON");
   command->callback([call, &common] { run(*call, common); });
 }
 

@@ -1,6 +1,7 @@
 #include "normscope/executor.h"
 
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -10,7 +11,10 @@
 namespace normscope {
 
 struct Executor::Arena {
-  explicit Arena(int threads) : arena(threads) {}
+  explicit Arena(int threads)
+      : allowed(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads)),
+        arena(threads) {}
+  tbb::global_control allowed;  // more threads than cores are granted, and TBB does not warn of it on stderr
   mutable tbb::task_arena arena;
 };
 

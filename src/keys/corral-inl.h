@@ -75,6 +75,19 @@ HWY_INLINE void combine_rows(const double* HWY_RESTRICT matrix, std::size_t stri
   }
 }
 
+// matrix[r, 0 … columns) += factors[r] · row, in whole vectors.
+HWY_INLINE void add_outer(double* HWY_RESTRICT matrix, std::size_t stride, const double* HWY_RESTRICT factors,
+                          std::size_t rows, double common, const double* HWY_RESTRICT row,
+                          std::size_t columns) {
+  const CorralTag tag;
+  for (std::size_t c = 0; c < columns; c += kCorralLanes) {
+    const auto part = hn::Mul(hn::Set(tag, common), hn::LoadU(tag, row + c));
+    double* at = matrix + c;
+    for (std::size_t r = 0; r < rows; ++r, at += stride)
+      hn::StoreU(hn::MulAdd(hn::Set(tag, factors[r]), part, hn::LoadU(tag, at)), tag, at);
+  }
+}
+
 constexpr double kRoundoff = 0x1p-53;
 // A pivot of the bordered inverse below this share of the new diagonal means: affinely dependent.
 constexpr double kDependent = 1e-13;
@@ -106,6 +119,9 @@ class Corral {
   // precision.
   bool add(std::size_t member, std::span<const double> point);
 
+  // Computes afresh what updates have blurred. False if that leaves no convex combination.
+  bool repair();
+
   std::size_t size() const { return members_.size(); }
   std::size_t dimension() const { return dimension_; }
   bool contains(std::size_t member) const;
@@ -133,6 +149,8 @@ class Corral {
   void place();
   void refresh();
   void polish();
+  void sharpen();
+  void correction();
   Enclosure try_enclosure(double error) const;
 
   std::size_t dimension_, capacity_, width_;
@@ -185,12 +203,9 @@ bool Corral::border(std::size_t member, std::span<const double> p) {
   const double pivot = diagonal - dot(column_.data(), fresh, c);
   if (!(pivot > kDependent * diagonal)) return false;
   const double reciprocal = 1.0 / pivot;
-  for (std::size_t a = 0; a < c; ++a) {
-    const double factor = column_[a] * reciprocal;
-    double* row = &inverse_[a * capacity_];
-    for (std::size_t b = 0; b < c; ++b) row[b] += factor * column_[b];
-    row[c] = inverse_[c * capacity_ + a] = -factor;
-  }
+  add_outer(inverse_.data(), capacity_, column_.data(), c, reciprocal, column_.data(), c);
+  for (std::size_t a = 0; a < c; ++a)
+    inverse_[a * capacity_ + c] = inverse_[c * capacity_ + a] = -column_[a] * reciprocal;
   inverse_[c * capacity_ + c] = reciprocal;
   gram_[c * capacity_ + c] = diagonal;
   store(c, p);
@@ -221,9 +236,12 @@ void Corral::refresh() {
   updates_ = 0;
 }
 
-// The inverse without row and column `slot`; the last member moves into the gap.
+// The inverse without row and column `slot`; the last member then moves into the gap.
 void Corral::remove(std::size_t slot) {
-  const std::size_t last = size() - 1;
+  const std::size_t c = size(), last = c - 1;
+  const double* gone = &inverse_[slot * capacity_];
+  std::copy_n(gone, c, column_.begin());
+  add_outer(inverse_.data(), capacity_, column_.data(), c, -1.0 / column_[slot], column_.data(), c);
   if (slot != last) {
     std::copy_n(points_.begin() + static_cast<std::ptrdiff_t>(last * width_), dimension_,
                 points_.begin() + static_cast<std::ptrdiff_t>(slot * width_));
@@ -234,18 +252,12 @@ void Corral::remove(std::size_t slot) {
     members_[slot] = members_[last];
     for (auto* matrix : {&gram_, &inverse_}) {
       double* m = matrix->data();
-      for (std::size_t a = 0; a <= last; ++a) std::swap(m[slot * capacity_ + a], m[last * capacity_ + a]);
-      for (std::size_t a = 0; a <= last; ++a) std::swap(m[a * capacity_ + slot], m[a * capacity_ + last]);
+      std::copy_n(m + last * capacity_, c, m + slot * capacity_);
+      m[slot * capacity_ + slot] = m[slot * capacity_ + last];
+      for (std::size_t a = 0; a < last; ++a) m[a * capacity_ + slot] = m[slot * capacity_ + a];
     }
   }
   members_.pop_back();
-  const double reciprocal = 1.0 / inverse_[last * capacity_ + last];
-  const double* gone = &inverse_[last * capacity_];
-  for (std::size_t a = 0; a < last; ++a) {
-    const double factor = inverse_[a * capacity_ + last] * reciprocal;
-    double* row = &inverse_[a * capacity_];
-    for (std::size_t b = 0; b < last; ++b) row[b] -= factor * gone[b];
-  }
   ++updates_;
 }
 
@@ -335,18 +347,54 @@ Corral::Enclosure Corral::try_enclosure(double error) const {
   return result;
 }
 
-// The weights solve Aᵀλ = (0, σ). The inverse comes from a Gram matrix, which squares the condition number;
-// what it leaves of the residual, measured on the points themselves, is solved for again.
+// At the nearest point x of the affine hull every member has the same p·x. The inverse comes from a Gram
+// matrix, which squares the condition number; what it leaves of the residual, measured on the points, is
+// solved for again.
 void Corral::polish() {
   const std::size_t c = size();
   for (int round = 0; round < 2; ++round) {
-    double excess = -1;
-    for (std::size_t a = 0; a < c; ++a) excess += counted_[a] * weights_[a];
-    for (std::size_t a = 0; a < c; ++a)
-      column_[a] = dot(point(a), nearest_.data(), dimension_) + scale_ * counted_[a] * excess;
-    for (std::size_t a = 0; a < c; ++a) weights_[a] -= dot(&inverse_[a * capacity_], column_.data(), c);
+    double total = 0;
+    for (std::size_t a = 0; a < c; ++a) total += counted_[a] * weights_[a];
+    for (std::size_t a = 0; a < c; ++a) weights_[a] /= total;
+    place();
+    correction();
+    for (std::size_t a = 0; a < c; ++a) weights_[a] -= target_[a];
     place();
   }
+}
+
+// Into target_: by how much the weights are off, to first order, judged by the spread of p·x over the
+// members; it keeps the sum of the weights.
+void Corral::correction() {
+  const std::size_t c = size();
+  double mean = 0, drift = 0, sum = 0;
+  combine_rows(transposed_.data(), capacity_, nearest_.data(), dimension_, c, column_.data());
+  for (std::size_t a = 0; a < c; ++a) mean += weights_[a] * column_[a];
+  for (std::size_t a = 0; a < c; ++a) column_[a] -= counted_[a] * mean;
+  combine_rows(inverse_.data(), capacity_, column_.data(), c, c, target_.data());
+  combine_rows(inverse_.data(), capacity_, counted_.data(), c, c, column_.data());
+  for (std::size_t a = 0; a < c; ++a) drift += counted_[a] * target_[a], sum += counted_[a] * column_[a];
+  for (std::size_t a = 0; a < c; ++a) target_[a] -= drift / sum * column_[a];
+}
+
+// Where the hull passes close by, the weights' own rounding is coarse against the nearest point; what is left
+// of the residual is then taken out of the point itself.
+void Corral::sharpen() {
+  for (int round = 0; round < 2; ++round) {
+    correction();
+    for (std::size_t k = 0; k < dimension_; ++k)
+      nearest_[k] -= dot(&transposed_[k * capacity_], target_.data(), size());
+  }
+  squared_distance_ = dot(nearest_.data(), nearest_.data(), dimension_);
+}
+
+bool Corral::repair() {
+  refresh();
+  if (!settle()) return false;
+  polish();
+  if (!spans()) sharpen();
+  return std::all_of(weights_.begin(), weights_.begin() + static_cast<std::ptrdiff_t>(size()),
+                     [](double weight) { return weight >= 0; });
 }
 
 Corral::Enclosure Corral::enclosure(double error) {

@@ -163,8 +163,12 @@ class SetDecider {
     frame_.all.reserve(m);
     exact_points_ = Matrix<double>(m, hull_.kept.size());
     double middle = 0;
-    for (std::size_t k = 0; k < m && frame_.offsets; ++k)
-      middle += offsets_[groups_.first[k]] / static_cast<double>(m);
+    if (frame_.offsets) {
+      for (std::size_t i : groups_.first) middle += offsets_[i] / static_cast<double>(m);
+      double spread = 0;
+      for (std::size_t i : groups_.first) spread = std::max(spread, std::abs(offsets_[i] - middle));
+      hull_.unit = std::max(hull_.unit, spread > 0 ? std::ldexp(1.0, std::ilogb(spread)) : 0.0);
+    }
     for (std::size_t k = 0; k < m; ++k) {
       const std::size_t i = groups_.first[k];
       auto point = frame_.points[k];
@@ -400,7 +404,11 @@ class SetDecider {
       result.margin = found.margin * hull_.unit;
       result.robust = found.margin > needed;
       if (options_.certificates || options_.exact || options_.query_norm)
-        result.witness = witness(found.query, found.margin);
+        result.witness = witness(found.query, found.margin, key);
+      // Offsets far larger than the keys can ask for queries beyond the range of doubles.
+      if (!std::all_of(result.witness.begin(), result.witness.end(),
+                       [](double q) { return std::isfinite(q); }))
+        return false;
       if (!options_.exact) return true;
       result.verified = wins(result.witness, key);
       return result.verified;
@@ -424,7 +432,7 @@ class SetDecider {
   }
 
   // The frame's witness on the original keys.
-  std::vector<double> witness(std::span<const double> frame_query, double margin) const {
+  std::vector<double> witness(std::span<const double> frame_query, double margin, std::size_t key) const {
     const std::size_t rank = hull_.rank;
     std::vector<double> query(frame_query.begin(), frame_query.begin() + static_cast<std::ptrdiff_t>(rank));
     if (frame_.offsets) {
@@ -437,8 +445,9 @@ class SetDecider {
       for (double& q : query) q /= t;
     }
     // Off the hull keys differ by noise; a query along the hull is the natural one while its margin drowns
-    // that.
-    return margin * hull_.unit > 4 * hull_.noise ? hull_.query(query) : hull_.kept_query(query);
+    // that. Keys that are equal but for noise tie only under a query that does not see the noise.
+    const bool along_hull = margin * hull_.unit > 4 * hull_.noise && groups_.members[key].size() == 1;
+    return along_hull ? hull_.query(query) : hull_.kept_query(query);
   }
 
   bool wins(std::span<const double> query, std::size_t key) const {
@@ -478,8 +487,11 @@ class SetDecider {
       result.tied_with = exact.tied_with;
     }
     if (exact.verdict != Verdict::unselectable) {
-      result.witness = exact_witness(exact, key, result);
-      if (exact.verdict == Verdict::selectable) result.margin = margin_of(result.witness, key);
+      ExactMargin widest{0, {}};
+      if (exact.verdict == Verdict::selectable)
+        widest = exact_margin(exact_points_.view(), exact_offsets_, key, metric(), found.hint);
+      result.margin = widest.margin;
+      take_witness(exact, widest.query, key, result);
     } else {
       result.depth = measured_depth(key, search, likely) * hull_.unit;
     }
@@ -490,86 +502,81 @@ class SetDecider {
     distinct_[key] = std::move(result);
   }
 
-  // Doubles that verify exactly: the rounded direction, else roundings of multiples of it. The cone of
-  // witnesses can be narrower than an ulp; then the exact direction itself is the certificate.
-  std::vector<double> exact_witness(const ExactVerdict& exact, std::size_t key, KeyVerdict& result) const {
+  // The witness in doubles: of the exact witnesses at hand the first whose rounding passes the exact test.
+  // The cone of witnesses can be narrower than an ulp; then multiples of it are rounded, which lands
+  // elsewhere each time, and if that does not help either the exact numbers themselves are the certificate.
+  void take_witness(const ExactVerdict& exact, const std::vector<Rational>& widest, std::size_t key,
+                    KeyVerdict& result) const {
     constexpr int kTries = 3000;
-    std::vector<double> query, first;
-    std::vector<Integer> direction = exact.query;
-    Random random(key);
-    for (int attempt = 0; attempt < kTries; ++attempt) {
-      const Integer multiple = attempt == 0 ? 1 : random.bits32() | 1U;
-      for (std::size_t c = 0; c < direction.size(); ++c) direction[c] = exact.query[c] * multiple;
-      std::vector<double> on_kept = rounded_direction(direction);
-      if (!exact_offsets_.empty()) scale_to_offsets(exact, on_kept);
-      query.assign(keys_.cols, 0.0);
-      for (std::size_t c = 0; c < on_kept.size(); ++c) query[hull_.kept[c]] = on_kept[c];
-      if (exact.verdict == Verdict::tied ? ties_exactly(query, key, exact.tied_with) : wins(query, key))
-        return query;
-      if (first.empty()) first = query;
-      if (exact.verdict == Verdict::tied) break;
-      if (!exact_offsets_.empty() && attempt > 64)
-        break;  // q has a size there: multiples are one and the same
+    const bool tied = exact.verdict == Verdict::tied;
+    const auto passes = [&](const std::vector<Rational>& on_kept) {
+      result.witness = rounded_query(on_kept);
+      return tied ? ties_exactly(result.witness, key, exact.tied_with) : wins(result.witness, key);
+    };
+    if (!widest.empty() && passes(widest)) return;
+    const std::vector<Rational> query = exact_query(exact, exact_points_.view(), exact_offsets_, key);
+    if (passes(query)) return;
+    if (!tied && exact_offsets_.empty()) {  // with offsets multiples are other queries
+      Random random(key);
+      std::vector<Rational> multiple = query;
+      for (int attempt = 0; attempt < kTries; ++attempt) {
+        const Rational factor = random.bits32() | 1U;
+        for (std::size_t c = 0; c < query.size(); ++c) multiple[c] = query[c] * factor;
+        if (passes(multiple)) return;
+      }
     }
-    const std::vector<Rational> exactly = exact_query(exact, exact_points_.view(), exact_offsets_, key);
+    result.witness = rounded_query(query);
     result.exact_witness.assign(keys_.cols, "0");
-    for (std::size_t c = 0; c < exactly.size(); ++c) result.exact_witness[hull_.kept[c]] = exactly[c].str();
-    return first;
+    for (std::size_t c = 0; c < query.size(); ++c) result.exact_witness[hull_.kept[c]] = query[c].str();
   }
 
-  // With offsets the query has a size: direction / offset_factor, or, at factor 0, large enough to win.
-  void scale_to_offsets(const ExactVerdict& exact, std::vector<double>& on_kept) const {
-    double largest = 0;
-    std::size_t at = 0;
+  // On all coordinates; a direction is scaled by a power of two to about unit size, a query is not.
+  std::vector<double> rounded_query(const std::vector<Rational>& on_kept) const {
+    constexpr double largest = std::numeric_limits<double>::max();
+    std::vector<double> query(keys_.cols, 0.0);
+    const Rational scale = exact_offsets_.empty() ? power_of_two_below(on_kept) : Rational(1);
     for (std::size_t c = 0; c < on_kept.size(); ++c)
-      if (std::abs(on_kept[c]) > largest) largest = std::abs(on_kept[c]), at = c;
-    if (largest == 0) return;
-    double factor;
-    if (exact.offset_factor > 0) {
-      factor = Rational(abs(exact.query[at]), exact.offset_factor).convert_to<double>() / largest;
-    } else {
-      double spread = 0;
-      for (double b : exact_offsets_) spread = std::max(spread, std::abs(b));
-      factor = std::ldexp(std::max(spread, 1.0), 200);
-    }
-    for (double& q : on_kept) q *= factor;
+      query[hull_.kept[c]] = std::clamp(Rational(on_kept[c] / scale).convert_to<double>(), -largest, largest);
+    return query;
   }
 
-  // min_j q·(k_i − k_j)/‖q‖ from differences, which near keys have nearly exactly.
-  double margin_of(std::span<const double> query, std::size_t key) const {
-    double least = kInfinity;
-    const std::size_t i = groups_.first[key];
-    for (std::size_t k = 0; k < groups_.first.size(); ++k) {
-      if (k == key) continue;
-      const std::size_t j = groups_.first[k];
-      double gap = offsets_.empty() ? 0.0 : offsets_[i] - offsets_[j];
-      for (std::size_t c = 0; c < query.size(); ++c) gap += query[c] * (keys_(i, c) - keys_(j, c));
-      least = std::min(least, gap);
-    }
-    const double size = norm(query);
-    return std::max(0.0, least / (offsets_.empty() ? size : std::hypot(size, 1.0)));
+  // What makes a dot product of kept coordinates that of the keys in their hull; empty: the identity.
+  std::vector<double> metric() const {
+    if (!hull_.reduced()) return {};
+    const Eigen::MatrixXd product = hull_.lift.transpose() * hull_.lift;
+    return {product.data(), product.data() + product.size()};
   }
 
   // A ball around the key inside the hull: if the key, moved by ρ√f along every axis either way, stays
-  // covered, the ball of radius ρ does too. ρ is halved from the size of the set until that is proven.
+  // covered, the ball of radius ρ does too. ρ is halved from the size of the set until that is proven. The
+  // axes are drawn at random, since sets that need this are often symmetric about the coordinate axes.
   double measured_depth(std::size_t key, KeySearch& search, const LikelyVertices* likely) const {
     const std::size_t f = frame_.dimension;
+    const Eigen::MatrixXd axes = random_axes(f, key);
+    const auto point = frame_.points[key];
     std::vector<double> place(f);
-    double radius = frame_.largest_norm / std::sqrt(static_cast<double>(f));
-    for (int halving = 0; halving < 30; ++halving, radius *= 0.5) {
+    const double root = std::sqrt(static_cast<double>(f));
+    double radius = frame_.largest_norm / root;
+    for (int halving = 0; halving < 30 && radius > frame_.point_error; ++halving, radius *= 0.5) {
       bool covered = true;
-      for (std::size_t axis = 0; axis < 2 * f && covered; ++axis) {
-        const auto point = frame_.points[key];
-        std::copy(point.begin(), point.end(), place.begin());
-        place[axis / 2] += (axis % 2 == 0 ? 1 : -1) * radius * std::sqrt(static_cast<double>(f));
-        const Found moved = search.decide({place, key, distinct_.size(), likely, 0});
-        if (moved.kind == Found::Kind::selectable) covered = false;
-        if (moved.kind == Found::Kind::unclear) covered = false;
+      for (std::size_t move = 0; move < 2 * f && covered; ++move) {
+        const double step = (move % 2 == 0 ? 1 : -1) * radius * root;
+        for (std::size_t c = 0; c < f; ++c)
+          place[c] =
+              point[c] + step * axes(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(move / 2));
+        covered = search.decide({place, key, distinct_.size(), likely, 0}).kind == Found::Kind::unselectable;
       }
       if (covered) return radius;
-      if (radius < frame_.point_error) break;
     }
     return 0;
+  }
+
+  static Eigen::MatrixXd random_axes(std::size_t dimension, std::size_t stream) {
+    const auto f = static_cast<Eigen::Index>(dimension);
+    Random random(1, stream);
+    Eigen::MatrixXd gaussian(f, f);
+    for (Eigen::Index c = 0; c < f * f; ++c) gaussian.data()[c] = random.normal();
+    return Eigen::HouseholderQR<Eigen::MatrixXd>(gaussian).householderQ() * Eigen::MatrixXd::Identity(f, f);
   }
 
   // The verdict of index i from that of its distinct key: equal keys tie.

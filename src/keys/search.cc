@@ -16,8 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace normscope::HWY_NAMESPACE {
 namespace {
 
-// A margin is reported once the proven lower bound reaches this share of the upper bound.
-constexpr double kOptimal = 1 - 1e-10;
+// A margin is final once the proven lower bound reaches this share of the upper bound, or rounding hides the
+// rest.
+constexpr double kOptimal = 1 - 1e-13;
 // Panels of likely vertices priced at a time: any key beyond the origin will do to go on, it need not be the
 // best.
 constexpr std::size_t kChunk = 16;
@@ -42,7 +43,7 @@ class Search final : public KeySearch {
     place_ = question.place;
     found_ = {};
     step_ = 0;
-    answered_ = false;
+    answered_ = repaired_ = false;
     error_ = score_error(keys_, std::sqrt(dot(place_.data(), place_.data(), keys_.dimension)));
     const std::size_t first = first_rival();
     started_ = first != kNone;
@@ -70,13 +71,20 @@ class Search final : public KeySearch {
       const double bound = rival_.advantage / distance - cut;
       if (confirmed && bound > error_) {
         if (bound - error_ > found_.margin) take_witness(bound - error_, distance);
-        if (rival_.advantage >= kOptimal * corral_.squared_distance() ||
-            (margins_ == Margins::bound && bound > question_.enough))
+        if (rival_.advantage >= optimal() || (margins_ == Margins::bound && bound > question_.enough))
           return true;
       }
-      if (rival_.key == kNone || corral_.contains(rival_.key)) break;
-      take_difference(rival_.key);
-      if (!corral_.add(rival_.key, difference_)) break;
+      if (rival_.key == kNone) break;
+      if (!corral_.contains(rival_.key)) {
+        take_difference(rival_.key);
+        if (corral_.add(rival_.key, difference_)) {
+          repaired_ = false;
+          continue;
+        }
+      }
+      // No progress: either the end of what doubles resolve, or of what the updated inverse still knows.
+      if (repaired_ || !corral_.repair()) break;
+      repaired_ = true;
     }
     if (started_ && found_.kind == Found::Kind::unclear)
       for (std::size_t member : corral_.members())
@@ -124,8 +132,13 @@ class Search final : public KeySearch {
     return top_score_in(keys_.all, question_.count, 0, panels, query_.data(), question_.skip);
   }
 
+  double optimal() const {
+    const double squared = corral_.squared_distance();
+    return std::min(kOptimal * squared, squared - error_ * std::sqrt(squared));
+  }
+
   // A key with less advantage than this brings the search on.
-  double passing() const { return margins_ == Margins::exact ? kOptimal * corral_.squared_distance() : 0.0; }
+  double passing() const { return margins_ == Margins::exact ? optimal() : 0.0; }
 
   // The key (or the ray) that stands low in the direction of the corral's nearest point. Likely vertices
   // answer alone while they object, chunk after chunk; only what they all let pass is put to all keys
@@ -207,7 +220,7 @@ class Search final : public KeySearch {
   std::size_t next_chunk_ = 0, step_ = 0;
   double error_ = 0, here_ = 0;  // here_: score of the place under query_
   Rival rival_{kNone, 0};
-  bool started_ = false, answered_ = false;
+  bool started_ = false, answered_ = false, repaired_ = false;
   Found found_;
 };
 

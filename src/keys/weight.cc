@@ -24,6 +24,37 @@ struct Problem {
     p /= sum;
     return top + std::log(sum);
   }
+
+  // Gibbs: for any convex weights μ, f(q) ≥ Σ μ_j (q·p_j + b_j) + entropy(μ) ≥ Σ μ_j b_j + entropy(μ) − R‖Σ
+  // μ_j p_j‖.
+  double lower_bound(const Eigen::VectorXd& mu, double radius) const {
+    double bound = mu.dot(offsets);
+    for (const double weight : mu)
+      if (weight > 0) bound -= weight * std::log(weight);
+    return bound - radius * (differences * mu).norm();
+  }
+
+  // Weights near μ whose mean difference vanishes, if there are any: where R is large, ‖Σ μ_j p_j‖ must be
+  // tiny for the bound to say anything. (A Newton step of the dual: C is the covariance of the differences
+  // under μ.)
+  Eigen::VectorXd balanced(Eigen::VectorXd mu,
+                           const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>& covariance) const {
+    const Eigen::VectorXd lambda = covariance.eigenvalues();
+    const double floor = 1e-13 * std::max(lambda.maxCoeff(), 1e-300);
+    const Eigen::VectorXd start = mu;
+    for (int round = 0; round < 3; ++round) {
+      const Eigen::VectorXd g = differences * mu;
+      const Eigen::VectorXd along = covariance.eigenvectors().transpose() * g;
+      const Eigen::VectorXd s =
+          covariance.eigenvectors() *
+          (lambda.array() > floor).select(along.array() / lambda.array().max(floor), 0.0).matrix();
+      const double shift = s.dot(g);
+      mu.array() *= 1.0 - ((differences.transpose() * s).array() - shift);
+      if (!(mu.minCoeff() >= 0)) return start;
+      mu /= mu.sum();
+    }
+    return mu;
+  }
 };
 
 // argmin of g·s + ½ sᵀHs over ‖q + s‖ ≤ radius, H ⪰ 0 given by its eigenvectors: the multiplier ν ≥ 0 of the
@@ -73,16 +104,14 @@ LargestWeight largest_weight(MatrixView<const double> points, std::span<const do
         f = trial_f, q = trial, p = trial_p;
     }
   }
-  LargestWeight result{std::exp(-f), 1.0};
-  double proven = -INFINITY;  // lower bound of f*
+  double proven = problem.lower_bound(p, radius);
   Eigen::VectorXd trial_p(n);
-  for (int step = 0; step < kMostSteps && rank > 0; ++step) {
+  for (int step = 0; step < kMostSteps && rank > 0 && f - proven > kGap; ++step) {
     const Eigen::VectorXd g = problem.differences * p;
-    proven = std::max(proven, f - (g.dot(q) + radius * g.norm()));
-    if (f - proven <= kGap) break;
     const Eigen::MatrixXd weighted = problem.differences * p.cwiseSqrt().asDiagonal();
-    Eigen::MatrixXd hessian = weighted * weighted.transpose() - g * g.transpose();
+    const Eigen::MatrixXd hessian = weighted * weighted.transpose() - g * g.transpose();
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(hessian);
+    proven = std::max(proven, problem.lower_bound(problem.balanced(p, eigen), radius));
     const Eigen::VectorXd direction = newton_point(q, g, eigen, radius) - q;
     // The ball is convex, so every point of the segment is allowed: halve until f falls enough.
     const double slope = g.dot(direction);
@@ -98,12 +127,11 @@ LargestWeight largest_weight(MatrixView<const double> points, std::span<const do
         break;
       }
     }
+    proven = std::max(proven, problem.lower_bound(p, radius));
     if (!moved) break;
   }
-  result.attained = std::exp(-f);
   // Rounding of f itself is a few ulp of its largest term; far below the gap that is asked for.
-  result.bound = std::min(1.0, std::exp(-proven) * (1 + 1e-12));
-  return result;
+  return {std::exp(-f), std::min(1.0, std::exp(-std::min(proven, f)) * (1 + 1e-12))};
 }
 
 }  // namespace normscope
