@@ -71,7 +71,7 @@ class Search final : public KeySearch {
       const double bound = rival_.advantage / distance - cut;
       if (confirmed && bound > error_) {
         if (bound - error_ > found_.margin) take_witness(bound - error_, distance);
-        if (rival_.advantage >= optimal() || (margins_ == Margins::bound && bound > question_.enough))
+        if (bound * distance >= optimal() || (margins_ == Margins::bound && bound > question_.enough))
           return true;
       }
       if (rival_.key == kNone) break;
