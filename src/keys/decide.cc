@@ -211,7 +211,7 @@ class SetDecider {
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return size[a] != size[b] ? size[a] > size[b] : a < b; });
     LikelyVertices likely;
-    likely.panels = Panels(frame_.dimension);
+    likely.panels = RoughPanels(frame_.dimension);
     likely.position_of.assign(m, kNone);
     add_extremes_along_axes(likely);
 
@@ -285,7 +285,7 @@ class SetDecider {
       running.push_back(std::make_unique<Running>());
       Running& each = *running.back();
       each.key = keys[k];
-      each.rivals.panels = Panels(f);
+      each.rivals.panels = RoughPanels(f);
       add_rivals(top, k, keys.size(), -kInfinity, each.rivals);
       each.search = make_key_search(frame_, options_.margins);
       each.search->start(question(each.key, &each.rivals, wobble_[each.key] + largest_wobble_));
@@ -337,31 +337,32 @@ class SetDecider {
                           std::vector<bool>& settled, std::vector<std::size_t>& discovered) {
     const std::size_t f = frame_.dimension;
     std::vector<std::size_t> slots, skips;
-    std::vector<double> queries;
-    const auto ask = [&](const Panels& panels, bool all) {
-      queries.clear(), skips.clear();
-      for (std::size_t slot : slots) {
-        const auto point = frame_.points[keys[slot]];
-        queries.insert(queries.end(), point.begin(), point.end());
-        skips.push_back(all ? keys[slot] : likely.position_of[keys[slot]]);
-      }
-      std::vector<TopScore> top(slots.size());
-      top_scores(panels, panels.size(), queries.data(), f, skips, top);
-      return top;
-    };
+    std::vector<TopScore> top;
     for (std::size_t slot = 0; slot < keys.size(); ++slot) slots.push_back(slot);
     // Asking the likely vertices first pays only while they are few.
-    const bool few = 4 * likely.panels.size() < frame_.all.size();
-    std::vector<TopScore> top = few ? ask(likely.panels, false) : std::vector<TopScore>();
-    std::vector<std::size_t> passed;
-    for (std::size_t s = 0; s < top.size(); ++s) {
-      const auto point = frame_.points[keys[slots[s]]];
-      const double own = std::inner_product(point.begin(), point.end(), point.begin(), 0.0);
-      if (own > top[s].score) passed.push_back(slots[s]);
+    if (4 * likely.panels.size() < frame_.all.size()) {
+      std::vector<float> queries;
+      for (std::size_t key : keys) {
+        queries.insert(queries.end(), frame_.points[key].begin(), frame_.points[key].end());
+        skips.push_back(likely.position(key));
+      }
+      top.resize(keys.size());
+      top_scores(likely.panels, likely.panels.size(), queries.data(), f, skips, top);
+      std::erase_if(slots, [&](std::size_t slot) {
+        const auto point = frame_.points[keys[slot]];
+        return std::inner_product(point.begin(), point.end(), point.begin(), 0.0) <= top[slot].score;
+      });
+      if (slots.empty()) return;
     }
-    if (few) slots = passed;
-    if (slots.empty()) return;
-    top = ask(frame_.all, true);
+    std::vector<double> queries;
+    skips.clear();
+    for (std::size_t slot : slots) {
+      const auto point = frame_.points[keys[slot]];
+      queries.insert(queries.end(), point.begin(), point.end());
+      skips.push_back(keys[slot]);
+    }
+    top.resize(slots.size());
+    top_scores(frame_.all, frame_.all.size(), queries.data(), f, skips, top);
     for (std::size_t s = 0; s < slots.size(); ++s) {
       settled[slots[s]] = settle(keys[slots[s]], top[s].score);
       if (!settled[slots[s]]) discovered.push_back(top[s].index);

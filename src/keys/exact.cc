@@ -599,7 +599,8 @@ class ExactNearest {
       std::size_t leaving = kNone;
       for (std::size_t a = 0; a < target.size(); ++a) {
         if (target[a] > 0) continue;
-        const Rational reach = weights_[a] == 0 ? Rational(0) : Rational(weights_[a] / (weights_[a] - target[a]));
+        const Rational reach =
+            weights_[a] == 0 ? Rational(0) : Rational(weights_[a] / (weights_[a] - target[a]));
         if (leaving == kNone || reach < step) step = reach, leaving = a;
       }
       if (leaving == kNone) {

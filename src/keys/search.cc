@@ -21,7 +21,7 @@ namespace {
 constexpr double kOptimal = 1 - 1e-13;
 // Panels of likely vertices priced at a time: any key beyond the origin will do to go on, it need not be the
 // best.
-constexpr std::size_t kChunk = 16;
+constexpr std::size_t kChunk = 12;
 
 class Search final : public KeySearch {
  public:
@@ -30,7 +30,8 @@ class Search final : public KeySearch {
         margins_(margins),
         corral_(keys.dimension),
         query_(keys.dimension),
-        difference_(keys.dimension) {}
+        difference_(keys.dimension),
+        rough_query_(keys.dimension) {}
 
   Found decide(const Question& question) override {
     start(question);
@@ -115,9 +116,10 @@ class Search final : public KeySearch {
     std::copy(place_.begin(), place_.end(), query_.begin());
     if (keys_.offsets) query_.back() = std::max(query_.back(), 0.0);
     if (const LikelyVertices* likely = question_.likely; likely != nullptr && likely->panels.size() > 1) {
-      const std::size_t panels = (likely->panels.size() + Panels::kWidth - 1) / Panels::kWidth;
-      const TopScore top = top_score_in(likely->panels, likely->panels.size(), 0,
-                                        std::min(panels, 2 * kChunk), query_.data(), own_position());
+      std::copy(query_.begin(), query_.end(), rough_query_.begin());
+      const TopScore top = top_score_in<float>(likely->panels, likely->panels.size(), 0,
+                                               std::min(likely->panels.panels(), 2 * kChunk),
+                                               rough_query_.data(), own_position());
       if (top.index != kNone) return likely->key_at[top.index];
     }
     return scan_all().index;
@@ -129,7 +131,7 @@ class Search final : public KeySearch {
 
   TopScore scan_all() const {
     const std::size_t panels = (question_.count + Panels::kWidth - 1) / Panels::kWidth;
-    return top_score_in(keys_.all, question_.count, 0, panels, query_.data(), question_.skip);
+    return top_score_in<double>(keys_.all, question_.count, 0, panels, query_.data(), question_.skip);
   }
 
   double optimal() const {
@@ -155,17 +157,20 @@ class Search final : public KeySearch {
     rival_ = {kNone, std::numeric_limits<double>::infinity()};
     const LikelyVertices* likely = question_.likely;
     if (likely == nullptr) return false;
-    const std::size_t panels = (likely->panels.size() + Panels::kWidth - 1) / Panels::kWidth,
-                      own = own_position();
-    // Chunks are taken in turn, so that a search does not ask the same keys over and over.
+    // Chunks are taken in turn, so that a search does not ask the same keys over and over. Single precision
+    // picks the candidates; what they are worth is computed in double.
+    std::copy(query_.begin(), query_.end(), rough_query_.begin());
+    const std::size_t own = own_position(), panels = likely->panels.panels();
     const std::size_t chunks = (panels + kChunk - 1) / kChunk;
     if (next_chunk_ >= chunks) next_chunk_ = 0;
     for (std::size_t k = 0; k < chunks; ++k) {
       const std::size_t begin = (next_chunk_ + k) % chunks * kChunk;
-      const TopScore top = top_score_in(likely->panels, likely->panels.size(), begin,
-                                        std::min(panels, begin + kChunk), query_.data(), own);
-      if (top.index != kNone && here_ - top.score < rival_.advantage)
-        rival_ = {likely->key_at[top.index], here_ - top.score};
+      const TopScore top = top_score_in<float>(likely->panels, likely->panels.size(), begin,
+                                               std::min(panels, begin + kChunk), rough_query_.data(), own);
+      if (top.index == kNone) continue;
+      const std::size_t key = likely->key_at[top.index];
+      const double advantage = here_ - dot(query_.data(), keys_.points[key].data(), query_.size());
+      if (advantage < rival_.advantage) rival_ = {key, advantage};
       if (rival_.advantage < 0) {
         next_chunk_ = (next_chunk_ + k + 1) % chunks;
         break;
@@ -217,6 +222,7 @@ class Search final : public KeySearch {
   std::span<const double> place_;
   Question question_;
   std::vector<double> query_, difference_;
+  std::vector<float> rough_query_;
   std::size_t next_chunk_ = 0, step_ = 0;
   double error_ = 0, here_ = 0;  // here_: score of the place under query_
   Rival rival_{kNone, 0};

@@ -31,7 +31,7 @@ double score_error(const FramedKeys& keys, double place_norm);
 
 // Keys scanned first. Every key it lists is also in FramedKeys.
 struct LikelyVertices {
-  Panels panels;
+  RoughPanels panels;
   std::vector<std::size_t> key_at;       // position → key
   std::vector<std::size_t> position_of;  // key → position, kNone if absent; empty: positions are looked up
   void add(std::size_t key, const FramedKeys& keys);

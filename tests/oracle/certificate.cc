@@ -53,7 +53,8 @@ class Witness {
       common = boost::multiprecision::lcm(common, boost::multiprecision::denominator(lifted[c]));
     }
     for (const Rational& value : lifted) {
-      const boost::multiprecision::mpz_int integer = boost::multiprecision::numerator(Rational(value * common));
+      const boost::multiprecision::mpz_int integer =
+          boost::multiprecision::numerator(Rational(value * common));
       coefficients_.emplace_back(integer.str());
     }
   }
@@ -90,7 +91,8 @@ std::string check_selectable_witness(const ExactKeys& keys, std::size_t i, const
   if (std::string problem = check_witness_shape(keys, verdict.witness); !problem.empty()) return problem;
   // Where no doubles pass, the certificate is the exact witness and the doubles are its rounding.
   notes.rounded_witness = !verdict.exact_witness.empty();
-  const Witness witness = notes.rounded_witness ? Witness(keys, verdict.exact_witness) : Witness(keys, verdict.witness);
+  const Witness witness =
+      notes.rounded_witness ? Witness(keys, verdict.exact_witness) : Witness(keys, verdict.witness);
   for (std::size_t j = 0; j < keys.count(); ++j) {
     if (j == i) continue;
     const Gap gap = witness.gap(i, j);
@@ -116,8 +118,8 @@ std::string check_tied_witness(const ExactKeys& keys, std::size_t i, const KeyVe
   if (keys.lifted_rank() > 0 && verdict.tied_with.size() + 1 == keys.count()) {
     return "the witness of a tied key scores all keys alike";
   }
-  const Witness witness = verdict.exact_witness.empty() ? Witness(keys, verdict.witness)
-                                                        : Witness(keys, verdict.exact_witness);
+  const Witness witness =
+      verdict.exact_witness.empty() ? Witness(keys, verdict.witness) : Witness(keys, verdict.exact_witness);
   constexpr long long parts = 1'000'000'000'000;
   bool exact_on_top = true, exact_ties = true;
   std::vector<std::size_t> unlisted_ties;

@@ -19,8 +19,8 @@ struct Draw {
   Matrix<double> keys;
   std::vector<double> offsets;
   KeyOptions options;
-  // Sets too large for the oracle, where the engine takes its paths for many keys and many dimensions: the verdicts
-  // are judged by their certificates alone, which prove them.
+  // Sets too large for the oracle, where the engine takes its paths for many keys and many dimensions: the
+  // verdicts are judged by their certificates alone, which prove them.
   bool large = false;
 };
 Draw make_draw(std::uint64_t seed, std::uint64_t index);
