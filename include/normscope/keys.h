@@ -72,6 +72,10 @@ struct KeyOptions {
   RankPolicy rank = RankPolicy::numerical;
   // Unit roundoff of the numbers' dtype: 2^-24 for float32, 2^-53 for float64, 2^-11 float16, 2^-8 bfloat16.
   double unit_roundoff = 0x1p-53;
+  // The same of the score offsets' dtype, and half the smallest step of the keys' dtype (which is what
+  // rounding does to numbers near 0): both count for `robust` only.
+  double offset_roundoff = 0x1p-53;
+  double smallest_rounding = 0;
   // If given, `robust` means: against any change of each key by a vector of this norm.
   std::optional<double> noise;
   Margins margins = Margins::exact;
@@ -88,7 +92,8 @@ struct KeyCounts {
 struct KeySet {
   std::size_t n = 0, d = 0;
   std::size_t rank = 0;       // dimension of the affine hull the verdicts were decided in
-  double rank_tolerance = 0;  // a direction in which the keys spread less than this (rms) holds only rounding
+  double rank_tolerance = 0;  // directions in which the keys spread less than this (rms; for coordinates of
+                              // average size, in proportion for others) hold only rounding
   KeyCounts counts, robust_counts;
   std::size_t exact_path = 0;  // keys that floating point could not decide
   std::vector<KeyVerdict> keys;

@@ -28,7 +28,7 @@ struct KeysCall {
 // The sets of keys of a file: one (n × d) or a batch (sets × n × d), one after the other in memory.
 struct KeysInput {
   std::string source;  // "file.npz: tensor "k""
-  DType dtype = DType::float64;
+  DType dtype = DType::float64, offset_dtype = DType::float64;
   std::size_t sets = 1, n = 0, d = 0;
   std::vector<double> values, offsets;
   NormCounts norm_counts;
@@ -81,6 +81,7 @@ void read_offsets(const KeysCall& call, KeysInput& input) {
           fmt::format("{} is {} at position {} (counted from 0): score offsets must be finite numbers.",
                       source, std::isnan(tensor.values[i]) ? "NaN" : "infinite", i));
   input.offsets = tensor.values;
+  input.offset_dtype = tensor.dtype;
 }
 
 // Norms run in the precision models run them in: float32 for keys of at most that precision, else float64.
@@ -129,11 +130,27 @@ KeysInput read_keys(const KeysCall& call, const NormSpec& spec) {
   return input;
 }
 
+// Half the smallest positive number: what rounding does to numbers near 0.
+double smallest_rounding(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return 0x1p-25;
+    case DType::bfloat16:
+      return 0x1p-134;
+    case DType::float32:
+      return 0x1p-150;
+    default:
+      return 0;
+  }
+}
+
 KeyOptions resolve(const KeysCall& call, const KeysInput& input) {
   KeyOptions options;
   options.rank = call.rank == "full" ? RankPolicy::full : RankPolicy::numerical;
   options.margins = call.margin == "bound" ? Margins::bound : Margins::exact;
   options.unit_roundoff = unit_roundoff(input.dtype);
+  options.offset_roundoff = unit_roundoff(input.offset_dtype);
+  options.smallest_rounding = smallest_rounding(input.dtype);
   options.exact = call.exact;
   options.prefix = call.prefix;
   options.certificates = !call.summary || call.exact;
@@ -157,6 +174,8 @@ void check_call(const KeysCall& call) {
         fmt::format("--query-norm is {}: it takes a finite number of at least 0.", *call.query_norm));
   if (call.noise && !(*call.noise >= 0 && std::isfinite(*call.noise)))
     throw InputError(fmt::format("--noise is {}: it takes a finite number of at least 0.", *call.noise));
+  if (call.bias.empty() && !call.bias_tensor.empty())
+    throw InputError("--bias-tensor names a tensor, but there is no --bias file to read it from.");
   if (call.file == "-" && call.bias == "-")
     throw InputError("both the keys and --bias are read from standard input (-): put one of them in a file.");
 }
@@ -337,12 +356,12 @@ void run(const KeysCall& call, const Common& common) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   const Provenance made = provenance(common.seed, executor.threads());
-  Json settings = {{"file", call.file},
-                   {"tensor", call.tensor},
+  Json settings = {{"file", printable(call.file)},
+                   {"tensor", printable(call.tensor)},
                    {"dtype", name_of(input.dtype)},
                    {"norm", name_of(spec)},
-                   {"bias", call.bias},
-                   {"bias_tensor", call.bias_tensor},
+                   {"bias", printable(call.bias)},
+                   {"bias_tensor", printable(call.bias_tensor)},
                    {"rank_policy", call.rank},
                    {"margin", call.margin},
                    {"exact", call.exact},

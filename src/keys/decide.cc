@@ -98,6 +98,8 @@ class SetDecider {
     // Equal offsets move all scores alike: no offsets at all.
     if (!std::all_of(offsets.begin(), offsets.end(), [&](double b) { return b == offsets[0]; }))
       offsets_ = offsets;
+    // Yet if they are rounded numbers, a covered key may owe its verdict to that.
+    rounded_equal_offsets_ = offsets_.empty() && !offsets.empty() && offsets[0] != 0 && !options.noise;
     hull_ = affine_hull(keys, options.rank, options.unit_roundoff);
     groups_ = group_equal_keys(keys, offsets_, hull_.kept);
   }
@@ -184,11 +186,16 @@ class SetDecider {
     frame_.point_error = hull_.frame_error * frame_.largest_norm;
     // What rounding of the dtype (or the noise asked about) can do to one key, in frame units.
     wobble_.resize(m);
+    const double root_d = std::sqrt(static_cast<double>(keys_.cols));
     for (std::size_t k = 0; k < m; ++k) {
       const std::size_t i = groups_.first[k];
-      double size = norm(keys_[i]);
-      if (frame_.offsets) size = std::hypot(size, offsets_[i]);
-      wobble_[k] = (options_.noise ? *options_.noise : options_.unit_roundoff * size) / hull_.unit;
+      double squares = 0;  // in units, lest large keys overflow
+      for (double value : keys_[i]) squares += (value / hull_.unit) * (value / hull_.unit);
+      wobble_[k] =
+          options_.unit_roundoff * std::sqrt(squares) + options_.smallest_rounding * root_d / hull_.unit;
+      if (frame_.offsets)
+        wobble_[k] = std::hypot(wobble_[k], options_.offset_roundoff * offsets_[i] / hull_.unit);
+      if (options_.noise) wobble_[k] = *options_.noise / hull_.unit;
     }
     largest_wobble_ = *std::max_element(wobble_.begin(), wobble_.end());
   }
@@ -410,13 +417,15 @@ class SetDecider {
       if (!std::all_of(result.witness.begin(), result.witness.end(),
                        [](double q) { return std::isfinite(q); }))
         return false;
-      if (!options_.exact) return true;
-      result.verified = wins(result.witness, key);
-      return result.verified;
+      if (!options_.exact && !(frame_.offsets && options_.certificates)) return true;
+      // With offsets a query has a size, which doubles may fail to hold: 1e-300 times a key of 1e300.
+      const bool holds = wins(result.witness, key);
+      result.verified = holds && options_.exact;
+      return holds;
     }
     result.verdict = Verdict::unselectable;
     result.depth = found.radius * hull_.unit;
-    result.robust = found.radius > needed;
+    result.robust = found.radius > needed && !rounded_equal_offsets_;
     if (options_.certificates || options_.exact) result.cover = found.cover;
     if (!options_.exact) return true;
     std::vector<std::size_t> members;
@@ -479,6 +488,7 @@ class SetDecider {
     result.verified = true;
     const auto rounded_terms = [](const std::vector<ExactTerm>& terms) {
       std::vector<CoverTerm> out;
+      out.reserve(terms.size());
       for (const ExactTerm& term : terms) out.push_back({term.index, term.weight.convert_to<double>()});
       return out;
     };
@@ -497,8 +507,9 @@ class SetDecider {
       result.depth = measured_depth(key, search, likely) * hull_.unit;
     }
     const double needed = (wobble_[key] + largest_wobble_) * hull_.unit;
-    result.robust = (exact.verdict == Verdict::selectable && result.margin > needed) ||
-                    (exact.verdict == Verdict::unselectable && result.depth > needed);
+    result.robust =
+        (exact.verdict == Verdict::selectable && result.margin > needed) ||
+        (exact.verdict == Verdict::unselectable && result.depth > needed && !rounded_equal_offsets_);
     if (!options_.certificates) result.witness.clear();
     distinct_[key] = std::move(result);
   }
@@ -671,6 +682,7 @@ class SetDecider {
   std::vector<double> exact_offsets_;
   std::vector<double> wobble_;
   double largest_wobble_ = 0;
+  bool rounded_equal_offsets_ = false;
   std::vector<KeyVerdict> distinct_;
 };
 

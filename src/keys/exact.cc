@@ -288,7 +288,7 @@ class CoverProgram {
   }
 
   void pivot(std::size_t row, std::size_t j, const std::vector<Integer>& direction) {
-    const Integer pivot_value = direction[row];
+    const Integer& pivot_value = direction[row];
     for (std::size_t r = 0; r < rows_; ++r) {
       if (r == row) continue;
       for (std::size_t c = 0; c < rows_; ++c) {
@@ -459,6 +459,17 @@ std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const 
 
 namespace {
 
+// Also where the square is beyond the range of doubles; never 0 for a positive number.
+double square_root(const Rational& square) {
+  if (square <= 0) return 0;
+  const long half = (bits(Integer(numerator(square))) - bits(Integer(denominator(square)))) / 2;
+  const Integer power = Integer(1) << static_cast<unsigned>(2 * std::abs(half));
+  const Rational reduced =
+      half >= 0 ? Rational(square / Rational(power)) : Rational(square * Rational(power));
+  const double root = std::ldexp(std::sqrt(reduced.convert_to<double>()), static_cast<int>(half));
+  return std::clamp(root, std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max());
+}
+
 class ExactNearest {
  public:
   ExactNearest(MatrixView<const double> points, std::span<const double> offsets, std::size_t key,
@@ -490,8 +501,7 @@ class ExactNearest {
       settle();
     }
     ExactMargin result;
-    result.margin = std::sqrt(squared_.convert_to<double>());
-    if (squared_ > 0 && result.margin == 0) result.margin = std::numeric_limits<double>::denorm_min();
+    result.margin = square_root(squared_);
     if (offsets_.empty() || dual_[rank_] < 0)
       for (std::size_t c = 0; c < rank_; ++c)
         result.query.push_back(offsets_.empty() ? Rational(-dual_[c]) : Rational(dual_[c] / dual_[rank_]));

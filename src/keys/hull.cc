@@ -9,8 +9,9 @@ namespace {
 
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Rounding noise of relative size u in every entry gives an n × d noise matrix of spectral norm about
-// u·scale·(√n + √d)/√3; the factor leaves room for a few roundings per entry (a mean, a division).
+// Rounding noise of relative size u gives column c of the keys an error of up to u·rms_c per entry, and the n
+// × d noise matrix, columns divided by that, a spectral norm of about (√n + √d)/√3; the factor leaves room
+// for a few roundings per entry (a mean, a division).
 constexpr double kNoiseFactor = 8;
 
 double largest_magnitude(MatrixView<const double> keys) {
@@ -84,23 +85,23 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
 
   // Centre and spread, computed on scaled keys so that nothing overflows.
   RowMatrix x(n, d);
-  double raw_squares = 0;
   for (Eigen::Index i = 0; i < n; ++i)
     for (Eigen::Index c = 0; c < d; ++c)
       x(i, c) = keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)) / scale;
-  raw_squares = x.squaredNorm();
+  const Eigen::RowVectorXd rms = (x.colwise().squaredNorm() / static_cast<double>(n)).cwiseSqrt();
   const Eigen::RowVectorXd mean = x.colwise().mean();
   hull.centre = mean.transpose() * scale;
   x.rowwise() -= mean;
   const double spread = x.cwiseAbs().maxCoeff();
   hull.unit = spread > 0 ? scale * power_of_two_near(spread) : scale;
 
-  const double raw_rms = std::sqrt(raw_squares / static_cast<double>(n * d));
-  const double per_entry = kNoiseFactor * std::max(unit_roundoff, 0x1p-53) * raw_rms;
-  const double singular_tolerance =
-      per_entry * (std::sqrt(static_cast<double>(n)) + std::sqrt(static_cast<double>(d)));
-  hull.tolerance = singular_tolerance / std::sqrt(static_cast<double>(n)) * scale;
+  const double root_n = std::sqrt(static_cast<double>(n)), root_d = std::sqrt(static_cast<double>(d));
+  const double singular_tolerance = kNoiseFactor * std::max(unit_roundoff, 0x1p-53) * (root_n + root_d);
+  hull.tolerance = singular_tolerance / root_n * (rms.norm() / root_d) * scale;
   if (policy == RankPolicy::full) return hull;
+  // Columns in units of their own size, to which their rounding is proportional.
+  const Eigen::RowVectorXd column_unit = (rms.array() > 0).select(rms, 1.0);
+  x.array().rowwise() /= column_unit.array();
   // More rows only add to the Gram matrix, so a few that span every direction speak for all.
   const Eigen::Index few = std::min(n, 4 * d + 16);
   if (n > d && clearly_full_rank(x.topRows(few).transpose() * x.topRows(few), singular_tolerance))
@@ -123,7 +124,7 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   if (rank == 0) return hull;
   const Eigen::MatrixXd rows =
       Eigen::MatrixXd(pivoted.matrixR().topRows(rank).triangularView<Eigen::Upper>()) *
-      pivoted.colsPermutation().transpose();
+      pivoted.colsPermutation().transpose() * column_unit.asDiagonal();
   hull.basis = Eigen::HouseholderQR<Eigen::MatrixXd>(rows.transpose()).householderQ() *
                Eigen::MatrixXd::Identity(d, rank);
   for (std::size_t c = 0; c < hull.rank; ++c)
@@ -139,7 +140,9 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
     Eigen::VectorXd point(rank);
     hull.frame(keys[i], point.data());
     const Eigen::VectorXd off =
-        x.row(static_cast<Eigen::Index>(i)).transpose() * (scale / hull.unit) - hull.basis * point;
+        (x.row(static_cast<Eigen::Index>(i)).array() * column_unit.array()).matrix().transpose() *
+            (scale / hull.unit) -
+        hull.basis * point;
     hull.noise = std::max(hull.noise, off.norm() * hull.unit);
   }
   return hull;

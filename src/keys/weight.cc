@@ -37,11 +37,11 @@ struct Problem {
   // Weights near μ whose mean difference vanishes, if there are any: where R is large, ‖Σ μ_j p_j‖ must be
   // tiny for the bound to say anything. (A Newton step of the dual: C is the covariance of the differences
   // under μ.)
-  Eigen::VectorXd balanced(Eigen::VectorXd mu,
+  Eigen::VectorXd balanced(const Eigen::VectorXd& start,
                            const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>& covariance) const {
-    const Eigen::VectorXd lambda = covariance.eigenvalues();
+    const Eigen::VectorXd& lambda = covariance.eigenvalues();
     const double floor = 1e-13 * std::max(lambda.maxCoeff(), 1e-300);
-    const Eigen::VectorXd start = mu;
+    Eigen::VectorXd mu = start;
     for (int round = 0; round < 3; ++round) {
       const Eigen::VectorXd g = differences * mu;
       const Eigen::VectorXd along = covariance.eigenvectors().transpose() * g;

@@ -739,7 +739,8 @@ TEST(RankPolicy, KeysThatAreExactlyFlatHaveTheSameVerdictsUnderBoth) {
 TEST(RankPolicy, TheToleranceFollowsTheRoundingOfTheDtype) {
   Random random(22);
   Matrix<double> keys = gaussian(random, 50, 3);
-  for (std::size_t i = 0; i < 50; ++i) keys(i, 2) = 1e-5 * keys(i, 2);
+  // A direction, not a coordinate: small coordinates are rounded as finely as they are small.
+  for (std::size_t i = 0; i < 50; ++i) keys(i, 2) = keys(i, 0) + 1e-5 * keys(i, 2);
   KeyOptions options;
   std::map<double, std::size_t> rank;
   for (double roundoff : {0x1p-53, 0x1p-24, 0x1p-11, 0x1p-8}) {
