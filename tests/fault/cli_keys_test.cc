@@ -35,7 +35,7 @@ struct Outcome {
 
 std::string little_endian(std::uint64_t value, int bytes) {
   std::string text;
-  for (int b = 0; b < bytes; ++b) text += static_cast<char>(value >> (8 * b) & 0xFF);
+  for (int b = 0; b < bytes; ++b, value >>= 8) text += static_cast<char>(value & 0xFF);
   return text;
 }
 
