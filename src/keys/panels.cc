@@ -2,8 +2,8 @@
 #define HWY_TARGET_INCLUDE "keys/panels.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
+#include "core/targets.h"
 #include "keys/panels-inl.h"
-#include "keys/targets.h"
 
 #if HWY_ONCE
 namespace normscope {

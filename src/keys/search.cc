@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/targets.h"
 #include "keys/corral-inl.h"
 #include "keys/panels-inl.h"
-#include "keys/targets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normscope::HWY_NAMESPACE {

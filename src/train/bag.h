@@ -1,0 +1,70 @@
+#pragma once
+// The inner part of the bag path: all pairs (sequence, type), in chunks.
+#include <cstdint>
+#include <vector>
+
+#include "normscope/train.h"
+
+namespace normscope {
+
+// What all sequences of a step share, C = classes, F = feed-forward width.
+template <class T>
+struct BagTables {
+  std::size_t classes = 0, dimension = 0, heads = 0, feed_forward = 0;
+  // Per type t a matrix (d + 2·heads) × C: w_tu v_uj (j of head h), w_tu (per head), w_tu log w_tu (per
+  // head).
+  std::vector<T> mix;
+  std::vector<T> start;           // C × d: embedding + b_O
+  std::vector<T> out;             // d × d: W_O
+  std::vector<T> weight1, bias1;  // F × d and F, the gain and bias of norm2 folded in
+  std::vector<T> weight2, bias2;
+  std::vector<T> embedding;  // C × d
+  T eps = 0;                 // of norm2
+};
+
+struct BagPair {
+  std::uint32_t sequence;
+  std::uint16_t count;  // of the type in the sequence
+};
+struct BagBatch {
+  const SequenceSet* set = nullptr;
+  std::vector<BagPair> pairs;  // by type
+  double weight = 0;           // of one position: 1/(sequences · length)
+};
+// Pairs [begin, end) of one type.
+struct BagChunk {
+  std::size_t type, begin, end;
+};
+
+// Offsets of the sums that bag_gradient writes for a chunk, with respect to the folded parameters.
+struct BagSums {
+  BagSums(std::size_t classes, std::size_t d, std::size_t heads, std::size_t feed_forward)
+      : embedding(1),
+        weight1(embedding + classes * d),
+        bias1(weight1 + feed_forward * d),
+        weight2(bias1 + feed_forward),
+        bias2(weight2 + d * feed_forward),
+        out(bias2 + d),
+        x1(out + d * d),
+        mix(x1 + d),
+        size(mix + classes * (d + heads)) {}
+  // The loss stands at 0; x1: ∂/∂x after attention, summed over the chunk; mix: C × (d + heads), of the
+  // chunk's type.
+  std::size_t embedding, weight1, bias1, weight2, bias2, out, x1, mix, size;
+};
+// totals: BagSums::size numbers, zero at the start.
+void bag_gradient(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
+                  double* totals);
+void bag_gradient(const BagTables<double>& tables, const BagBatch& batch, const BagChunk& chunk,
+                  double* totals);
+
+struct BagMeasure {
+  double loss = 0, accuracy = 0, entropy = 0, distance = 0;  // weighted sums over pairs
+  std::vector<std::uint32_t> wrong;                          // sequences with a wrong type
+};
+void bag_measure(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
+                 BagMeasure& total);
+void bag_measure(const BagTables<double>& tables, const BagBatch& batch, const BagChunk& chunk,
+                 BagMeasure& total);
+
+}  // namespace normscope

@@ -1,0 +1,208 @@
+#include "train/parameters.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "normscope/error.h"
+#include "normscope/random.h"
+
+namespace normscope {
+namespace {
+
+// Streams of a run's seed.
+constexpr std::uint64_t kInitialParameters = 1;
+
+// Every tensor of an encoder, in the order in which they stand: the one table that names, layout and slices
+// share. visit(name, rows, cols, span member of the slices) for each.
+template <class Slices, class Visit>
+void visit_norm(const NormSpec& norm, const std::string& name, std::size_t d, Slices& slices,
+                const Visit& visit) {
+  if (norm.affine) {
+    visit(name + ".gain", 1, d, &slices.gain, nullptr);
+    visit(name + ".bias", 1, d, &slices.bias, nullptr);
+  }
+  if (norm.projection == Projection::normals) {
+    visit(name + ".normals", static_cast<std::size_t>(norm.normals), d, &slices.normals, nullptr);
+  }
+  if (norm.scaling == Scaling::tanh) {
+    visit(name + ".alpha", 1, 1, static_cast<decltype(&slices.gain)>(nullptr), &slices.alpha);
+  }
+}
+
+template <class T, class Visit>
+void visit_parameters(const EncoderSpec& spec, EncoderSlices<T>& slices, const Visit& visit) {
+  const std::size_t d = spec.dimension, f = spec.feed_forward;
+  visit("embedding", spec.classes, d, &slices.embedding, nullptr);
+  slices.layers.resize(spec.layers);
+  for (std::size_t l = 0; l < spec.layers; ++l) {
+    LayerSlices<T>& layer = slices.layers[l];
+    const std::string at = fmt::format("layers.{}.", l);
+    visit_norm(spec.norm1, at + "norm1", d, layer.norm1, visit);
+    visit(at + "attention.in_proj", 3 * d, d, &layer.in_proj, nullptr);
+    visit(at + "attention.out_proj.weight", d, d, &layer.out_weight, nullptr);
+    visit(at + "attention.out_proj.bias", 1, d, &layer.out_bias, nullptr);
+    visit_norm(spec.norm2, at + "norm2", d, layer.norm2, visit);
+    visit(at + "feed_forward.linear1.weight", f, d, &layer.weight1, nullptr);
+    visit(at + "feed_forward.linear1.bias", 1, f, &layer.bias1, nullptr);
+    visit(at + "feed_forward.linear2.weight", d, f, &layer.weight2, nullptr);
+    visit(at + "feed_forward.linear2.bias", 1, d, &layer.bias2, nullptr);
+  }
+}
+
+void check_norm(const NormSpec& norm, std::string_view where, std::size_t d) {
+  const bool projects = norm.projection != Projection::none;
+  const std::size_t lost =
+      norm.projection == Projection::normals ? static_cast<std::size_t>(norm.normals) : 1;
+  if (projects && lost >= d) {
+    throw InputError(
+        fmt::format("The norm '{}' {} projects out {} of {} dimensions and leaves nothing; take a larger "
+                    "dimension or a norm "
+                    "without projection.",
+                    name_of(norm), where, lost, d));
+  }
+  if (norm.scaling == Scaling::standard_deviation && d == 1) {
+    throw InputError(
+        fmt::format("The norm '{}' {} divides by σ, which is 0 in one dimension.", name_of(norm), where));
+  }
+  if (norm.scaling == Scaling::unit_per_head &&
+      (norm.heads < 1 || d % static_cast<std::size_t>(norm.heads) != 0)) {
+    throw InputError(fmt::format("The norm '{}' {} has {} heads, which do not divide a dimension of {}.",
+                                 name_of(norm), where, norm.heads, d));
+  }
+}
+
+}  // namespace
+
+void check_encoder(const EncoderSpec& spec) {
+  constexpr std::size_t most_classes = 65'536, most_width = 65'536, most_layers = 4096;
+  const auto within = [](std::size_t value, std::size_t most, std::string_view what) {
+    if (value >= 1 && value <= most) return;
+    throw InputError(fmt::format("An encoder needs from 1 to {} {}, not {}.", most, what, value));
+  };
+  within(spec.classes, most_classes, "classes");
+  within(spec.dimension, most_width, "dimensions");
+  within(spec.layers, most_layers, "layers");
+  within(spec.feed_forward, most_width, "feed-forward units");
+  if (spec.heads < 1 || spec.dimension % spec.heads != 0) {
+    throw InputError(fmt::format("{} heads do not divide a dimension of {}; take a divisor of it.",
+                                 spec.heads, spec.dimension));
+  }
+  check_norm(spec.norm1, "before attention", spec.dimension);
+  check_norm(spec.norm2, "before the feed-forward part", spec.dimension);
+}
+
+std::vector<ParameterSlot> parameter_slots(const EncoderSpec& spec) {
+  std::vector<ParameterSlot> slots;
+  std::size_t offset = 0;
+  EncoderSlices<float> unused;
+  visit_parameters(spec, unused,
+                   [&](const std::string& name, std::size_t rows, std::size_t cols, auto*, auto) {
+                     slots.push_back({name, rows, cols, offset});
+                     offset += rows * cols;
+                   });
+  return slots;
+}
+
+std::size_t parameter_count(const EncoderSpec& spec) {
+  const auto slots = parameter_slots(spec);
+  return slots.back().offset + slots.back().size();
+}
+
+template <class T>
+EncoderSlices<T> slices(const EncoderSpec& spec, std::span<T> parameters) {
+  EncoderSlices<T> result;
+  std::size_t offset = 0;
+  visit_parameters(
+      spec, result,
+      [&](const std::string&, std::size_t rows, std::size_t cols, std::span<T>* slice, auto scalar) {
+        if (slice != nullptr) *slice = parameters.subspan(offset, rows * cols);
+        if constexpr (std::is_same_v<decltype(scalar), T**>) *scalar = parameters.data() + offset;
+        offset += rows * cols;
+      });
+  return result;
+}
+template EncoderSlices<float> slices(const EncoderSpec&, std::span<float>);
+template EncoderSlices<double> slices(const EncoderSpec&, std::span<double>);
+template EncoderSlices<const float> slices(const EncoderSpec&, std::span<const float>);
+template EncoderSlices<const double> slices(const EncoderSpec&, std::span<const double>);
+
+template <class T>
+NormParameters<T> norm_parameters(const NormSlices<const T>& slices, std::size_t d) {
+  NormParameters<T> parameters;
+  parameters.gain = slices.gain;
+  parameters.bias = slices.bias;
+  parameters.normals = {slices.normals.data(), slices.normals.size() / d, d};
+  if (slices.alpha != nullptr) parameters.alpha = *slices.alpha;
+  return parameters;
+}
+template NormParameters<float> norm_parameters(const NormSlices<const float>&, std::size_t);
+template NormParameters<double> norm_parameters(const NormSlices<const double>&, std::size_t);
+
+template <class T>
+NormGradients<T> norm_gradients(const NormSlices<T>& slices, std::size_t d) {
+  return {slices.gain, slices.bias, {slices.normals.data(), slices.normals.size() / d, d}, slices.alpha};
+}
+template NormGradients<float> norm_gradients(const NormSlices<float>&, std::size_t);
+template NormGradients<double> norm_gradients(const NormSlices<double>&, std::size_t);
+
+std::vector<float> initial_parameters(const EncoderSpec& spec, std::uint64_t seed) {
+  check_encoder(spec);
+  std::vector<float> values(parameter_count(spec), 0.0F);
+  const auto parts = slices(spec, std::span(values));
+  Random random(seed, kInitialParameters);
+  const auto normal = [&](std::span<float> part) {
+    for (float& value : part) value = static_cast<float>(random.normal());
+  };
+  const auto uniform = [&](std::span<float> part, double bound) {
+    for (float& value : part) value = static_cast<float>(bound * (2 * random.uniform() - 1));
+  };
+  const auto norm = [&](const NormSlices<float>& slices_of_norm) {
+    std::fill(slices_of_norm.gain.begin(), slices_of_norm.gain.end(), 1.0F);
+    normal(slices_of_norm.normals);
+    if (slices_of_norm.alpha != nullptr) *slices_of_norm.alpha = 0.5F;
+  };
+  const auto d = static_cast<double>(spec.dimension), f = static_cast<double>(spec.feed_forward);
+  normal(parts.embedding);
+  for (const LayerSlices<float>& layer : parts.layers) {
+    norm(layer.norm1);
+    uniform(layer.in_proj, std::sqrt(6 / (4 * d)));  // Xavier over the whole 3d × d matrix
+    uniform(layer.out_weight, 1 / std::sqrt(d));
+    norm(layer.norm2);
+    uniform(layer.weight1, 1 / std::sqrt(d));
+    uniform(layer.bias1, 1 / std::sqrt(d));
+    uniform(layer.weight2, 1 / std::sqrt(f));
+    uniform(layer.bias2, 1 / std::sqrt(f));
+  }
+  return values;
+}
+
+SequenceSet make_sequences(std::size_t classes, std::size_t length, std::vector<std::uint16_t> tokens,
+                           std::vector<std::uint16_t> labels) {
+  if (length < 1 || length > 65'535 || tokens.size() != labels.size() * length) {
+    throw InputError(fmt::format("{} tokens do not make {} sequences of length {}.", tokens.size(),
+                                 labels.size(), length));
+  }
+  const auto require = [&](std::span<const std::uint16_t> values, std::string_view what) {
+    for (const std::uint16_t value : values) {
+      if (value >= classes)
+        throw InputError(fmt::format("A {} is {}, but there are {} classes.", what, value, classes));
+    }
+  };
+  require(tokens, "token");
+  require(labels, "label");
+  SequenceSet set{classes, length, std::move(tokens), std::move(labels), {}, {0}};
+  std::vector<std::uint16_t> counts(classes, 0);
+  for (std::size_t s = 0; s < set.size(); ++s) {
+    std::fill(counts.begin(), counts.end(), std::uint16_t{0});
+    for (std::size_t i = 0; i < length; ++i) ++counts[set.tokens[s * length + i]];
+    for (std::size_t type = 0; type < classes; ++type) {
+      if (counts[type] > 0) set.occurrences.push_back({static_cast<std::uint16_t>(type), counts[type]});
+    }
+    set.first.push_back(static_cast<std::uint32_t>(set.occurrences.size()));
+  }
+  return set;
+}
+
+}  // namespace normscope
