@@ -1,0 +1,134 @@
+#pragma once
+// The majority task of Brody, Alon, Yahav 2023 (§4.1, App. E.1): name the token type that occurs most often
+// in a sequence, at every position. Solved exactly by attention that weighs all keys equally, which keys
+// orthogonal to 1 allow a query along 1 to do: the paper's case for the projection in LayerNorm.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "normscope/executor.h"
+#include "normscope/matrix.h"
+#include "normscope/tensor_file.h"
+#include "normscope/train.h"
+
+namespace normscope {
+
+// Sequences are integer partitions of `length` into at most `classes` parts, met by a depth-first enumeration
+// in which the order of choices is shuffled at every step, and kept if the largest part exceeds the second
+// largest by at least `margin`; each gets `assignments` random assignments of its parts to classes. A
+// partition of one part is kept only where no other exists (length ≤ 2, or one class). Once all partitions
+// were met the enumeration starts anew.
+struct MajorityTask {
+  std::size_t classes = 20, length = 50, samples = 100'000, margin = 6, assignments = 10;
+
+  bool operator==(const MajorityTask&) const = default;
+};
+struct MajorityData {
+  SequenceSet train, test;  // 80/20, stratified by label
+};
+// Throws InputError on settings that leave nothing to draw.
+void check_task(const MajorityTask& task);
+MajorityData make_majority_data(const MajorityTask& task, std::uint64_t seed);
+
+// The seeds of the paper's ten runs.
+std::span<const std::uint64_t> paper_seeds();
+
+struct MajoritySettings {
+  MajorityTask task;
+  std::size_t dimension = 8, heads = 1, layers = 1;
+  std::size_t feed_forward = 0;  // 0: as wide as the dimension
+  AttentionMask mask = AttentionMask::full;
+  std::size_t batch = 6000;
+  AdamSettings adam;  // decays linearly over 170 000 steps, ten times as many as are run
+  std::uint64_t steps = 17'000, evaluate_every = 100;
+  double stop_accuracy = 2;                // a run ends once its test accuracy reaches this; above 1: never
+  std::optional<std::uint64_t> data_seed;  // none: the seed of the run, as in the paper
+  EncoderPath path = EncoderPath::automatic;
+
+  bool operator==(const MajoritySettings&) const = default;
+};
+// The encoder of a run: norm1 by name without gain and bias and with eps = 0, norm2 an affine LayerNorm with
+// eps = 0.
+EncoderSpec majority_encoder(const MajoritySettings& settings, const std::string& norm);
+// Throws InputError that names what cannot be, for every norm.
+void check_majority(const MajoritySettings& settings, std::span<const std::string> norms);
+
+// The 3-D version behind Fig. 1a and 1b: d = 3, 10 classes, length 30, 6000 sequences, one step per epoch,
+// until the test accuracy is 1 or 10 000 steps are done.
+MajoritySettings majority_in_3d();
+
+// What one evaluation records.
+struct MajorityRow {
+  std::uint64_t step = 0;
+  double train_loss = 0;  // mean over the steps since the last row (at step 0: NaN)
+  EncoderMeasures test;
+  double angle_mean = 0,
+         angle_sd = 0;  // of the queries of the test tokens to 1, in degrees, folded into [0, 90]
+};
+
+// Where the token types stand in the first layer, in model space (the paper's): the keys a type's token
+// offers and the query it asks with.
+struct TypeGeometry {
+  Matrix<double> keys;     // classes × d: norm1(embedding)
+  Matrix<double> queries;  // classes·heads × d: h W_Qᵀ W_K/√(d/heads)
+};
+TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> parameters);
+// Angle to 1 of each row, in degrees, folded into [0, 90]; 90 for a zero row.
+std::vector<double> angles_to_ones(const Matrix<double>& rows);
+// Share of the rows' squared length outside their best hyperplane through the origin: 0 if they lie in one.
+double out_of_plane(const Matrix<double>& rows);
+
+struct MajorityRunId {
+  std::string norm;
+  std::uint64_t seed = 0;
+
+  bool operator==(const MajorityRunId&) const = default;
+};
+
+struct MajorityRun {
+  MajorityRunId id;
+  EncoderSpec spec;
+  std::vector<MajorityRow> rows;
+  std::vector<float> parameters;
+  std::uint64_t step = 0;
+  bool finished = false;  // all steps done, or the accuracy reached, or diverged
+  bool diverged = false;  // the loss became NaN or infinite; the last row is the last finite one
+
+  // The first evaluation whose train_loss is at most `loss`, if any.
+  std::optional<std::uint64_t> steps_to(double loss) const;
+};
+
+// All runs of a training, advanced together, evaluation by evaluation, so that one log and one checkpoint
+// hold them all. Results do not depend on the number of threads nor on the other runs.
+class MajorityTraining {
+ public:
+  MajorityTraining(const MajoritySettings& settings, std::vector<MajorityRunId> runs,
+                   const Executor& executor);
+  ~MajorityTraining();
+  MajorityTraining(MajorityTraining&&) noexcept;
+  MajorityTraining& operator=(MajorityTraining&&) noexcept;
+
+  const MajoritySettings& settings() const;
+  std::span<const MajorityRun> runs() const;
+  std::uint64_t step() const;  // of the runs that are not finished; at the end settings().steps
+  bool done() const;
+
+  // Records step 0, or trains every unfinished run to its next evaluation. `on_step`, if given, is called
+  // after every step of every run, from any thread.
+  void advance(const Executor& executor, const std::function<void()>& on_step = {});
+
+  // Everything but the rows: parameters by name, moments and progress of every run. Restoring throws
+  // InputError if the tensors are not those of these runs.
+  std::vector<Tensor> checkpoint() const;
+  void restore(std::span<const Tensor> checkpoint, std::vector<std::vector<MajorityRow>> rows);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace normscope

@@ -1,0 +1,384 @@
+#include "normscope/majority.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <numeric>
+
+#include "normscope/error.h"
+#include "normscope/random.h"
+#include "train/parameters.h"
+
+namespace normscope {
+namespace {
+
+// Stream of a run's seed that orders the batches: one per epoch from here on.
+constexpr std::uint64_t kFirstEpoch = 1'000;
+
+template <class T>
+std::span<const T> part(std::span<const T> values, std::size_t size, std::size_t index) {
+  return values.subspan(index * size, size);
+}
+
+// Mean and standard deviation of the angles of the queries that the tokens of a set ask with.
+void measure_angles(const TypeGeometry& geometry, std::span<const double> type_counts, MajorityRow& row) {
+  const auto angles = angles_to_ones(geometry.queries);
+  const std::size_t heads = angles.size() / type_counts.size();
+  double count = 0, sum = 0, squares = 0;
+  for (std::size_t i = 0; i < angles.size(); ++i) {
+    count += type_counts[i / heads];
+    sum += type_counts[i / heads] * angles[i];
+  }
+  row.angle_mean = sum / count;
+  for (std::size_t i = 0; i < angles.size(); ++i) {
+    squares += type_counts[i / heads] * (angles[i] - row.angle_mean) * (angles[i] - row.angle_mean);
+  }
+  row.angle_sd = std::sqrt(squares / count);
+}
+
+std::vector<double> count_types(const SequenceSet& set) {
+  std::vector<double> counts(set.classes, 0.0);
+  for (const std::uint16_t token : set.tokens) ++counts[token];
+  return counts;
+}
+
+}  // namespace
+
+EncoderSpec majority_encoder(const MajoritySettings& settings, const std::string& norm) {
+  EncoderSpec spec;
+  spec.classes = settings.task.classes;
+  spec.dimension = settings.dimension;
+  spec.layers = settings.layers;
+  spec.heads = settings.heads;
+  spec.feed_forward = settings.feed_forward == 0 ? settings.dimension : settings.feed_forward;
+  spec.norm1 = parse_norm(norm);
+  spec.norm2 = parse_norm("layernorm");
+  spec.norm2.affine = true;
+  spec.mask = settings.mask;
+  return spec;
+}
+
+void check_majority(const MajoritySettings& settings, std::span<const std::string> norms) {
+  check_task(settings.task);
+  if (settings.dimension < 2) {
+    throw InputError(
+        "The majority encoder needs at least 2 dimensions: its second norm projects one of them out.");
+  }
+  for (const std::string& norm : norms) check_encoder(majority_encoder(settings, norm));
+  if (settings.batch < 1) throw InputError("A batch needs at least 1 sequence.");
+  if (settings.evaluate_every < 1) throw InputError("An evaluation takes place every 1 or more steps.");
+  const auto positive = [](double value) { return value > 0 && std::isfinite(value); };
+  if (!positive(settings.adam.learning_rate)) {
+    throw InputError(
+        fmt::format("The learning rate is a positive number, not {}.", settings.adam.learning_rate));
+  }
+  if (settings.path == EncoderPath::bag) {
+    for (const std::string& norm : norms)
+      make_encoder_gradient<float>(majority_encoder(settings, norm), settings.path);
+  }
+}
+
+MajoritySettings majority_in_3d() {
+  MajoritySettings settings;
+  settings.task.classes = 10;
+  settings.task.length = 30;
+  settings.task.samples = 6000;
+  settings.dimension = 3;
+  settings.steps = settings.adam.schedule.steps = 10'000;
+  settings.stop_accuracy = 1;
+  return settings;
+}
+
+TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> parameters) {
+  const std::size_t d = spec.dimension, width = d / spec.heads;
+  const std::vector<double> values(parameters.begin(), parameters.end());
+  const auto slice = slices(spec, std::span(values));
+  TypeGeometry geometry{Matrix<double>(spec.classes, d), Matrix<double>(spec.classes * spec.heads, d)};
+  norm_forward(spec.norm1, norm_parameters(slice.layers[0].norm1, d),
+               MatrixView<const double>(slice.embedding.data(), spec.classes, d), geometry.keys.view());
+  const auto query = part(slice.layers[0].in_proj, d * d, 0), key = part(slice.layers[0].in_proj, d * d, 1);
+  const double root = std::sqrt(static_cast<double>(width));
+  for (std::size_t row = 0; row < geometry.queries.rows(); ++row) {
+    const auto h = geometry.keys[row / spec.heads];
+    for (std::size_t c = row % spec.heads * width; c < (row % spec.heads + 1) * width; ++c) {
+      const double q =
+          std::inner_product(h.begin(), h.end(), query.begin() + static_cast<std::ptrdiff_t>(c * d), 0.0);
+      for (std::size_t j = 0; j < d; ++j) geometry.queries(row, j) += q * key[c * d + j] / root;
+    }
+  }
+  return geometry;
+}
+
+std::vector<double> angles_to_ones(const Matrix<double>& rows) {
+  std::vector<double> angles;
+  for (std::size_t r = 0; r < rows.rows(); ++r) {
+    double along = 0, square = 0;
+    for (const double value : rows[r]) along += value, square += value * value;
+    along /= std::sqrt(static_cast<double>(rows.cols()));
+    const double across = std::sqrt(std::max(0.0, square - along * along));
+    angles.push_back(square == 0 ? 90.0 : std::atan2(across, std::fabs(along)) * 180 / std::numbers::pi);
+  }
+  return angles;
+}
+
+double out_of_plane(const Matrix<double>& rows) {
+  using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Eigen::Map<const Rows> values(rows.data(), static_cast<Eigen::Index>(rows.rows()),
+                                      static_cast<Eigen::Index>(rows.cols()));
+  const double total = values.squaredNorm();
+  if (!(total > 0) || rows.rows() < rows.cols()) return 0;
+  const Eigen::VectorXd singular = values.jacobiSvd().singularValues();
+  return singular.tail(1).squaredNorm() / total;
+}
+
+std::optional<std::uint64_t> MajorityRun::steps_to(double loss) const {
+  for (const MajorityRow& row : rows) {
+    if (row.train_loss <= loss) return row.step;
+  }
+  return std::nullopt;
+}
+
+// One run with what it needs to go on.
+struct Runner {
+  MajorityRun run;
+  const MajorityData* data = nullptr;
+  std::span<const double> type_counts;  // of the test tokens
+  std::unique_ptr<EncoderGradient<float>> model;
+  AdamState adam;
+  std::vector<std::uint32_t> order;  // of the epoch `epoch`
+  std::optional<std::uint64_t> epoch;
+
+  // The batch of a step: an epoch is a random order of the training set, its last batch what is left.
+  std::span<const std::uint32_t> batch(const MajoritySettings& settings, std::uint64_t step) {
+    const std::size_t size = std::min(settings.batch, data->train.size());
+    const std::size_t per_epoch = (data->train.size() + size - 1) / size;
+    const std::uint64_t now = step / per_epoch;
+    if (epoch != now) {
+      epoch = now;
+      order.resize(data->train.size());
+      std::iota(order.begin(), order.end(), 0U);
+      Random random(run.id.seed, kFirstEpoch + now);
+      for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    }
+    const std::size_t begin = step % per_epoch * size;
+    return std::span(order).subspan(begin, std::min(size, order.size() - begin));
+  }
+
+  void evaluate(double train_loss, const Executor& executor) {
+    MajorityRow row;
+    row.step = run.step;
+    row.train_loss = train_loss;
+    row.test = model->measure(data->test, run.parameters, executor);
+    if (!std::isfinite(row.test.loss)) return diverge();
+    measure_angles(type_geometry(run.spec, run.parameters), type_counts, row);
+    run.rows.push_back(row);
+  }
+
+  void diverge() { run.diverged = run.finished = true; }
+
+  void advance(const MajoritySettings& settings, const Executor& executor,
+               const std::function<void()>& on_step) {
+    if (run.finished) return;
+    if (run.rows.empty()) {
+      evaluate(std::numeric_limits<double>::quiet_NaN(), executor);
+      run.finished = run.finished || settings.steps == 0;
+      return;
+    }
+    std::vector<float> gradient(run.parameters.size());
+    const std::uint64_t first = run.step,
+                        end = std::min(settings.steps,
+                                       first - first % settings.evaluate_every + settings.evaluate_every);
+    double loss = 0;
+    for (; run.step < end; ++run.step) {
+      loss += model->gradient(data->train, batch(settings, run.step), run.parameters, gradient, executor);
+      if (!std::isfinite(loss)) return diverge();
+      adam_update(settings.adam, adam, run.parameters, gradient);
+      if (on_step) on_step();
+    }
+    evaluate(loss / static_cast<double>(end - first), executor);
+    if (run.step >= settings.steps || run.rows.back().test.accuracy >= settings.stop_accuracy)
+      run.finished = true;
+  }
+};
+
+struct MajorityTraining::State {
+  MajoritySettings settings;
+  std::map<std::uint64_t, MajorityData> data;  // by seed
+  std::map<std::uint64_t, std::vector<double>> type_counts;
+  std::vector<Runner> runners;
+  std::vector<MajorityRun> view;  // what runs() shows
+
+  void publish() {
+    view.clear();
+    for (const Runner& runner : runners) view.push_back(runner.run);
+  }
+};
+
+MajorityTraining::MajorityTraining(const MajoritySettings& settings, std::vector<MajorityRunId> runs,
+                                   const Executor& executor)
+    : state_(std::make_unique<State>()) {
+  std::vector<std::string> norms;
+  for (const MajorityRunId& id : runs) norms.push_back(id.norm);
+  check_majority(settings, norms);
+  state_->settings = settings;
+  std::vector<std::uint64_t> seeds;
+  for (const MajorityRunId& id : runs) {
+    const std::uint64_t seed = settings.data_seed.value_or(id.seed);
+    if (state_->data.try_emplace(seed).second) seeds.push_back(seed);
+  }
+  executor.for_each(seeds.size(), [&](std::size_t i) {
+    state_->data.at(seeds[i]) = make_majority_data(settings.task, seeds[i]);
+  });
+  for (const std::uint64_t seed : seeds) state_->type_counts[seed] = count_types(state_->data.at(seed).test);
+  for (MajorityRunId& id : runs) {
+    const std::uint64_t seed = settings.data_seed.value_or(id.seed);
+    Runner runner;
+    runner.run.spec = majority_encoder(settings, id.norm);
+    runner.run.parameters = initial_parameters(runner.run.spec, id.seed);
+    runner.run.id = std::move(id);
+    runner.data = &state_->data.at(seed);
+    runner.type_counts = state_->type_counts.at(seed);
+    runner.model = make_encoder_gradient<float>(runner.run.spec, settings.path);
+    state_->runners.push_back(std::move(runner));
+  }
+  state_->publish();
+}
+
+MajorityTraining::~MajorityTraining() = default;
+MajorityTraining::MajorityTraining(MajorityTraining&&) noexcept = default;
+MajorityTraining& MajorityTraining::operator=(MajorityTraining&&) noexcept = default;
+
+const MajoritySettings& MajorityTraining::settings() const {
+  return state_->settings;
+}
+std::span<const MajorityRun> MajorityTraining::runs() const {
+  return state_->view;
+}
+std::uint64_t MajorityTraining::step() const {
+  std::uint64_t step = state_->settings.steps;
+  for (const Runner& runner : state_->runners) {
+    if (!runner.run.finished) step = std::min(step, runner.run.step);
+  }
+  return step;
+}
+bool MajorityTraining::done() const {
+  return std::all_of(state_->runners.begin(), state_->runners.end(),
+                     [](const Runner& runner) { return runner.run.finished; });
+}
+
+void MajorityTraining::advance(const Executor& executor, const std::function<void()>& on_step) {
+  std::vector<Runner*> active;
+  for (Runner& runner : state_->runners) {
+    if (!runner.run.finished) active.push_back(&runner);
+  }
+  // Threads work on different runs while there are enough of them, else together on one.
+  if (active.size() >= static_cast<std::size_t>(executor.threads())) {
+    const Executor serial(1);
+    executor.for_each(active.size(),
+                      [&](std::size_t i) { active[i]->advance(state_->settings, serial, on_step); });
+  } else {
+    for (Runner* runner : active) runner->advance(state_->settings, executor, on_step);
+  }
+  state_->publish();
+}
+
+namespace {
+
+std::string prefix(const MajorityRunId& id) {
+  return fmt::format("{}/seed{}/", id.norm, id.seed);
+}
+
+Tensor tensor(const std::string& name, std::vector<std::size_t> shape, std::span<const float> values) {
+  return {name, DType::float32, std::move(shape), {values.begin(), values.end()}};
+}
+
+}  // namespace
+
+std::vector<Tensor> MajorityTraining::checkpoint() const {
+  std::vector<Tensor> tensors;
+  for (const Runner& runner : state_->runners) {
+    const std::string at = prefix(runner.run.id);
+    for (const ParameterSlot& slot : parameter_slots(runner.run.spec)) {
+      tensors.push_back(tensor(at + slot.name,
+                               slot.rows == 1 ? std::vector{slot.cols} : std::vector{slot.rows, slot.cols},
+                               std::span(runner.run.parameters).subspan(slot.offset, slot.size())));
+    }
+    const std::size_t size = runner.run.parameters.size();
+    std::vector<float> mean = runner.adam.mean, square = runner.adam.square;
+    mean.resize(size);
+    square.resize(size);
+    tensors.push_back(tensor(at + "adam.mean", {size}, mean));
+    tensors.push_back(tensor(at + "adam.square", {size}, square));
+    tensors.push_back({at + "progress",
+                       DType::int64,
+                       {4},
+                       {static_cast<double>(runner.run.step), static_cast<double>(runner.adam.step),
+                        static_cast<double>(runner.run.finished), static_cast<double>(runner.run.diverged)}});
+  }
+  return tensors;
+}
+
+void MajorityTraining::restore(std::span<const Tensor> checkpoint,
+                               std::vector<std::vector<MajorityRow>> rows) {
+  std::map<std::string, const Tensor*> by_name;
+  for (const Tensor& tensor : checkpoint) by_name[tensor.name] = &tensor;
+  const auto find = [&](const std::string& name, std::size_t size) -> const std::vector<double>& {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      throw InputError(fmt::format("The checkpoint has no tensor '{}'; it belongs to other runs.", name));
+    }
+    const std::vector<double>& values = found->second->values;
+    if (values.size() != size) {
+      throw InputError(fmt::format(
+          "The tensor '{}' of the checkpoint has {} numbers, but this run needs {}; it belongs to "
+          "an encoder of another shape.",
+          name, values.size(), size));
+    }
+    if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
+      throw InputError(fmt::format("The tensor '{}' of the checkpoint holds NaN or Inf.", name));
+    }
+    return values;
+  };
+  if (rows.size() != state_->runners.size())
+    throw InputError("The log does not belong to the runs of the checkpoint.");
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Runner& runner = state_->runners[r];
+    const std::string at = prefix(runner.run.id);
+    for (const ParameterSlot& slot : parameter_slots(runner.run.spec)) {
+      const auto& values = find(at + slot.name, slot.size());
+      std::copy(values.begin(), values.end(),
+                runner.run.parameters.begin() + static_cast<std::ptrdiff_t>(slot.offset));
+    }
+    const auto& mean = find(at + "adam.mean", runner.run.parameters.size());
+    const auto& square = find(at + "adam.square", runner.run.parameters.size());
+    runner.adam.mean.assign(mean.begin(), mean.end());
+    runner.adam.square.assign(square.begin(), square.end());
+    const auto& progress = find(at + "progress", 4);
+    const auto whole = [&](std::size_t i, double most) {
+      if (progress[i] < 0 || progress[i] > most) {
+        throw InputError(
+            fmt::format("The tensor '{}progress' of the checkpoint holds a step that cannot be.", at));
+      }
+      return static_cast<std::uint64_t>(progress[i]);
+    };
+    runner.run.step = whole(0, static_cast<double>(state_->settings.steps));
+    runner.adam.step = whole(1, static_cast<double>(state_->settings.steps));
+    runner.run.finished = progress[2] != 0;
+    runner.run.diverged = progress[3] != 0;
+    const bool fits = !rows[r].empty() && (runner.run.diverged || rows[r].back().step == runner.run.step);
+    if (!fits) {
+      throw InputError(
+          fmt::format("The log does not reach the step {} of the checkpoint for {} with seed {}.",
+                      runner.run.step, runner.run.id.norm, runner.run.id.seed));
+    }
+    runner.run.rows = std::move(rows[r]);
+  }
+  state_->publish();
+}
+
+}  // namespace normscope
