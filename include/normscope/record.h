@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace normscope {
 
@@ -40,5 +41,25 @@ class RunDirectory {
  private:
   std::filesystem::path path_;
 };
+
+// A log that only grows. What was synced survives a power loss, what was appended a kill; the last line may
+// be torn by either, and whole_lines leaves it out. Throws Error if the disk is full, with the lines before
+// intact.
+class LineLog {
+ public:
+  explicit LineLog(const std::filesystem::path& path);
+  ~LineLog();
+  LineLog(LineLog&& other) noexcept;
+  LineLog& operator=(LineLog&& other) noexcept;
+
+  void append(std::string_view lines);
+  void sync();
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+// The lines of a log that end with a newline, without it. A missing file has none.
+std::vector<std::string> whole_lines(const std::filesystem::path& path);
 
 }  // namespace normscope

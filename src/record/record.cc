@@ -1,5 +1,6 @@
 #include "normscope/record.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -7,7 +8,9 @@
 #include <cstdio>
 #include <fstream>
 #include <span>
+#include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "io/replace_file.h"
 #include "normscope/error.h"
@@ -39,6 +42,11 @@ void write_through(const fs::path& path, std::string_view bytes) {
 
 void replace(const fs::path& path, std::string_view bytes) {
   io::replace_file(path.string(), [&](const io::Append& append) { append(std::as_bytes(std::span(bytes))); });
+}
+
+[[noreturn]] void fail_log(const fs::path& path, int error) {
+  throw Error(fmt::format("'{}' could not be written to: {}; what it held is intact.", path.string(),
+                          std::generic_category().message(error)));
 }
 
 // Left by a run that was killed while it wrote.
@@ -145,6 +153,49 @@ void RunDirectory::write(std::string_view name, std::string_view bytes) const {
   const fs::path target = path_ / name;
   if (fs::is_symlink(fs::symlink_status(target, ignored))) fs::remove(target, ignored);
   replace(target, bytes);
+}
+
+LineLog::LineLog(const fs::path& path) : path_(path) {
+  // A link planted there must not send the lines elsewhere.
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (descriptor_ < 0) fail_log(path_, errno);
+}
+
+LineLog::~LineLog() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+LineLog::LineLog(LineLog&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+LineLog& LineLog::operator=(LineLog&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+void LineLog::append(std::string_view lines) {
+  while (!lines.empty()) {
+    const ssize_t put = ::write(descriptor_, lines.data(), lines.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_log(path_, errno);
+    lines.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+void LineLog::sync() {
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_log(path_, errno);
+}
+
+std::vector<std::string> whole_lines(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (file) text << file.rdbuf();
+  std::vector<std::string> lines;
+  std::string line;
+  while (std::getline(text, line) && !text.eof())
+    lines.push_back(line);  // at the end of file there was no newline
+  return lines;
 }
 
 }  // namespace normscope
