@@ -1,6 +1,7 @@
 #pragma once
 // Figures and pages: one self-contained HTML file per report (opens from disk, no network, data inside),
 // figures as SVG that also stand alone.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,60 @@ struct Colour {
   int red, green, blue;
 };
 Colour viridis(double share);
+
+// Curves over common kinds of axes, panels two per row under one legend. A name has the same colour (safe for
+// the colour-blind) and the same dashes in every panel. What is not finite, and on a logarithmic axis what is
+// not positive, is not drawn and breaks the line.
+struct CurveFigure {
+  struct Curve {
+    std::string name;
+    std::vector<double> x, y;
+    std::vector<double> low, high;  // a band, e.g. the 95 % interval over seeds; empty: none
+  };
+  // A published value, a hollow diamond in the colour of the curve of the same name.
+  struct Mark {
+    std::string name;
+    double x, y;
+    std::string hint;  // added to what is shown on hover
+  };
+  struct Panel {
+    std::string title, x_label, y_label;
+    bool log_x = false, log_y = false;
+    std::optional<double> y_low, y_high;  // ends of the axis; what lies beyond is cut off
+    std::vector<Curve> curves;
+    std::vector<Mark> marks;
+  };
+  std::vector<Panel> panels;
+  std::string caption;
+};
+std::string curves_svg(const CurveFigure& figure);
+// panel,curve,x,y,low,high; marks are the curve "published: name".
+std::string curves_csv(const CurveFigure& figure);
+
+// Points in three dimensions, seen from where the plane orthogonal to (1, 1, 1) is nearly a line: points of
+// that plane, LayerNorm's, look flat at a glance. Each panel is scaled to its largest point; nearer points
+// are larger and darker. What is not finite is not drawn.
+struct ScatterFigure {
+  struct Point {
+    double x, y, z;
+    std::string hint;  // shown on hover; empty: name and coordinates
+  };
+  struct Group {
+    std::string name;
+    std::vector<Point> points;
+    bool arrows = false;  // drawn from the origin: queries
+  };
+  struct Panel {
+    std::string title;
+    std::vector<Group> groups;
+    bool ones_plane = false;  // draw the plane orthogonal to (1, 1, 1), and the axis along it
+  };
+  std::vector<Panel> panels;
+  std::string caption;
+};
+std::string scatter_svg(const ScatterFigure& figure);
+// panel,group,x,y,z
+std::string scatter_csv(const ScatterFigure& figure);
 
 // Unselectable random keys, n × d, under one or more norms (Fig. 1c and 1d of Brody et al. 2023).
 struct HeatmapRun {

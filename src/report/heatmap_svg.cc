@@ -5,9 +5,12 @@
 #include <cmath>
 
 #include "normscope/report.h"
+#include "report/draw.h"
 
 namespace normscope {
 namespace {
+
+using draw::text;
 
 // Layout, in pixels.
 constexpr double kPanelWidth = 440, kPanelHeight = 240, kSmallestCell = 0.05, kLargestCell = 36;
@@ -35,11 +38,6 @@ Layout lay_out(const HeatmapFigure& figure) {
   // A narrow grid keeps a panel wide enough for its title.
   return {width, height, std::max(200.0, width * static_cast<double>(figure.x.size())),
           std::max(90.0, height * static_cast<double>(figure.y.size()))};
-}
-
-std::string text(double x, double y, std::string_view attributes, std::string_view words) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes,
-                     escape_markup(words));
 }
 
 std::string hex(Colour colour) {
@@ -168,13 +166,7 @@ std::string heatmap_svg(const HeatmapFigure& figure) {
   for (const auto& row : figure.rows) columns = std::max(columns, row.panels.size());
   const double width = std::max(kNarrowest, layout.panel_x(columns) - kGap + kRight);
   const double height = layout.panel_y(figure.rows.size()) - kTitle + kCaption;
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" "
-      "color=\"#1c1e21\" fill=\"currentColor\" font-family=\"'Liberation Sans', 'DejaVu Sans', Arial, "
-      "sans-serif\" "
-      "font-size=\"12.5\">\n<rect class=\"paper\" width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n",
-      width, height);
+  std::string svg = draw::open_svg(width, height);
   for (std::size_t r = 0; r < figure.rows.size(); ++r) {
     const auto& row = figure.rows[r];
     const double top = layout.panel_y(r);

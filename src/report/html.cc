@@ -27,6 +27,9 @@ figure, section { margin: 2rem 0 0; }
 figure svg { display: block; max-width: 100%; height: auto; color: var(--ink); }
 figure svg .paper { fill: none; }
 figure svg .zero { fill: var(--zero); }
+@media (prefers-color-scheme: dark) { figure svg [stroke="#0072b2"] { stroke: #2b87d1; }
+  figure svg [fill="#0072b2"] { fill: #2b87d1; } }
+figure svg .point:hover { stroke: var(--ink); stroke-width: 1.5px; }
 figcaption { color: var(--faint); font-size: .9rem; max-width: 48rem; margin-top: .5rem; }
 button { font: inherit; font-size: .85rem; color: var(--accent); background: none; border: 1px solid var(--line);
   border-radius: .3rem; padding: .2rem .7rem; margin: .5rem .5rem 0 0; cursor: pointer; }
@@ -46,7 +49,7 @@ footer { margin-top: 2.5rem; color: var(--faint); font-size: .85rem; }
 // once.
 constexpr std::string_view kScript = R"(
 const hint = document.getElementById('hint');
-for (const title of document.querySelectorAll('figure svg rect > title')) {
+for (const title of document.querySelectorAll('figure svg * > title')) {
   title.parentNode.dataset.hint = title.textContent;
   title.remove();
 }

@@ -1,0 +1,315 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "normscope/report.h"
+#include "report/draw.h"
+
+namespace normscope {
+namespace {
+
+using draw::Axis, draw::has_band, draw::length, draw::Tick;
+using Panel = CurveFigure::Panel;
+using Curve = CurveFigure::Curve;
+
+// Layout, in pixels.
+constexpr double kWidth = 1100, kEdge = 12, kColumnGap = 20, kHeight = 260;
+constexpr double kTitle = 34, kBelow = 52, kRight = 26, kAxisTitle = 26, kTickGap = 8;
+constexpr std::size_t kMostHints = 60;  // per curve: nearer ones could not be pointed at
+
+struct Spot {
+  double x, y;
+};
+
+// Names of curves come first, those that only marks have after them.
+struct Styles {
+  draw::Names names;
+  std::size_t curves = 0;
+};
+
+// A panel with its place and what is derived from its values.
+struct Frame {
+  const Panel& panel;
+  Axis x, y;
+  std::vector<Tick> x_ticks, y_ticks;
+  bool empty;
+  bool inside(double pixel) const { return pixel >= y.to - 0.01 && pixel <= y.from + 0.01; }
+};
+
+Frame frame_of(const Panel& panel, double width) {
+  draw::Range x(panel.log_x), y(panel.log_y);
+  const auto include = [&](double at_x, double at_y) {
+    if (!x.shows(at_x) || !y.shows(at_y)) return false;
+    x.include(at_x);
+    y.include(at_y);
+    return true;
+  };
+  for (const Curve& curve : panel.curves) {
+    for (std::size_t i = 0; i < length(curve); ++i) {
+      if (!include(curve.x[i], curve.y[i]) || !has_band(curve)) continue;
+      y.include(curve.low[i]);
+      y.include(curve.high[i]);
+    }
+  }
+  for (const auto& mark : panel.marks) include(mark.x, mark.y);
+  Frame frame{panel,
+              draw::fit_axis(x, {}, {}, 0.02),
+              draw::fit_axis(y, panel.y_low, panel.y_high, 0.05),
+              {},
+              {},
+              x.low > x.high};
+  frame.x.to = width;  // moved when the room for the labels of y is known
+  frame.y.from = kHeight;
+  frame.y.to = 0;
+  frame.y_ticks = draw::ticks(frame.y, false);
+  return frame;
+}
+
+// Indices of the points that can be drawn, one run for each unbroken piece.
+template <typename Shown>
+std::vector<std::vector<std::size_t>> runs(std::size_t size, const Shown& shown) {
+  std::vector<std::vector<std::size_t>> found;
+  bool open = false;
+  for (std::size_t i = 0; i < size; ++i) {
+    const bool is_shown = shown(i);
+    if (is_shown && !open) found.emplace_back();
+    if (is_shown) found.back().push_back(i);
+    open = is_shown;
+  }
+  return found;
+}
+
+// The same line with a vertex wherever it enters or leaves the panel, so that cutting it off moves nothing.
+std::vector<Spot> with_crossings(const std::vector<Spot>& line, const Axis& y) {
+  std::vector<Spot> spots;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (i > 0) {
+      const Spot &a = line[i - 1], &b = line[i];
+      const bool falls = a.y < b.y;
+      for (const double edge : {falls ? y.to : y.from, falls ? y.from : y.to}) {
+        if ((a.y - edge) * (b.y - edge) >= 0) continue;
+        spots.push_back({a.x + (b.x - a.x) * (edge - a.y) / (b.y - a.y), edge});
+      }
+    }
+    spots.push_back(line[i]);
+  }
+  return spots;
+}
+
+std::string line_path(const std::vector<Spot>& line, const Frame& frame) {
+  std::string path;
+  bool drawing = false;
+  const std::vector<Spot> spots = with_crossings(line, frame.y);
+  for (std::size_t i = 1; i < spots.size(); ++i) {
+    const bool visible = frame.inside((spots[i - 1].y + spots[i].y) / 2);
+    if (visible && !drawing) path += fmt::format("M{:.1f} {:.1f}", spots[i - 1].x, spots[i - 1].y);
+    if (visible) path += fmt::format("L{:.1f} {:.1f}", spots[i].x, spots[i].y);
+    drawing = visible;
+  }
+  return path;
+}
+
+std::string line_of(const Curve& curve, const Frame& frame, std::size_t style) {
+  std::string path, dots;
+  const auto shown = [&](std::size_t i) { return frame.x.shows(curve.x[i]) && frame.y.shows(curve.y[i]); };
+  for (const auto& run : runs(length(curve), shown)) {
+    std::vector<Spot> line;
+    line.reserve(run.size());
+    for (const std::size_t i : run) line.push_back({frame.x.at(curve.x[i]), frame.y.at(curve.y[i])});
+    path += line_path(line, frame);
+    if (line.size() == 1 && frame.inside(line[0].y)) {
+      dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", line[0].x, line[0].y,
+                          draw::colour(style));
+    }
+  }
+  if (path.empty()) return dots;
+  return fmt::format(
+             "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" "
+             "stroke-dasharray=\"{}\"/>\n",
+             path, draw::colour(style), draw::dash(style)) +
+         dots;
+}
+
+std::string band_of(const Curve& curve, const Frame& frame, std::size_t style) {
+  if (!has_band(curve)) return "";
+  const auto shown = [&](std::size_t i) {
+    return frame.x.shows(curve.x[i]) && frame.y.shows(curve.y[i]) && draw::drawable(curve.low[i]) &&
+           frame.y.shows(curve.high[i]);
+  };
+  std::string area, bars;
+  for (const auto& run : runs(length(curve), shown)) {
+    std::vector<Spot> upper, lower;
+    for (const std::size_t i : run) {
+      const double x = frame.x.at(curve.x[i]);
+      upper.push_back({x, frame.y.at(curve.high[i])});
+      // An interval that reaches 0 has no lower end on a logarithmic axis.
+      lower.push_back({x, frame.y.shows(curve.low[i]) ? frame.y.at(curve.low[i]) : frame.y.from});
+    }
+    const auto clamped = [&](double y) { return std::clamp(y, frame.y.to, frame.y.from); };
+    if (run.size() == 1) {
+      bars += fmt::format("M{:.1f} {:.1f}V{:.1f}", upper[0].x, clamped(upper[0].y), clamped(lower[0].y));
+      continue;
+    }
+    upper = with_crossings(upper, frame.y);
+    lower = with_crossings(lower, frame.y);
+    std::reverse(lower.begin(), lower.end());
+    upper.insert(upper.end(), lower.begin(), lower.end());
+    for (std::size_t i = 0; i < upper.size(); ++i) {
+      area += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", upper[i].x, clamped(upper[i].y));
+    }
+    area += "Z";
+  }
+  std::string svg;
+  if (!area.empty())
+    svg += fmt::format("<path d=\"{}\" fill=\"{}\" fill-opacity=\"0.16\"/>\n", area, draw::colour(style));
+  if (!bars.empty()) {
+    svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-opacity=\"0.5\"/>\n", bars,
+                       draw::colour(style));
+  }
+  return svg;
+}
+
+std::string hints_of(const Curve& curve, const Frame& frame) {
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < length(curve); ++i) {
+    if (frame.x.shows(curve.x[i]) && frame.y.shows(curve.y[i]) && frame.inside(frame.y.at(curve.y[i])))
+      shown.push_back(i);
+  }
+  std::string svg;
+  const std::size_t count = std::min(kMostHints, shown.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t i = shown[shown.size() <= kMostHints ? k : k * (shown.size() - 1) / (kMostHints - 1)];
+    std::string words = fmt::format("{}, x {:.6g}: y {:.4g}", curve.name, curve.x[i], curve.y[i]);
+    if (has_band(curve) && std::isfinite(curve.low[i]) && std::isfinite(curve.high[i]))
+      words += fmt::format(" [{:.4g} … {:.4g}]", curve.low[i], curve.high[i]);
+    svg += fmt::format("<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
+                       frame.x.at(curve.x[i]), frame.y.at(curve.y[i]), draw::hint(words));
+  }
+  return svg;
+}
+
+// Dotted if it belongs to no curve: colours come round again, and a value must not pass for another's.
+std::string diamond(double x, double y, std::string_view colour, bool dotted, std::string_view inner) {
+  return fmt::format(
+      "<path class=\"mark\" d=\"M{:.1f} {:.1f}l6 6l-6 6l-6 -6Z\" fill=\"none\" pointer-events=\"all\" "
+      "stroke=\"{}\" stroke-width=\"2\"{}>{}</path>\n",
+      x, y - 6, colour, dotted ? " stroke-dasharray=\"2 1.6\"" : "", inner);
+}
+
+std::string marks_of(const Frame& frame, Styles& styles) {
+  std::string svg;
+  for (const auto& mark : frame.panel.marks) {
+    if (!frame.x.shows(mark.x) || !frame.y.shows(mark.y) || !frame.inside(frame.y.at(mark.y))) continue;
+    std::string words = fmt::format("{}, published, x {:.6g}: y {:.4g}", mark.name, mark.x, mark.y);
+    if (!mark.hint.empty()) words += "\n" + mark.hint;
+    const std::size_t style = styles.names.index_of(mark.name);
+    svg += diamond(frame.x.at(mark.x), frame.y.at(mark.y), draw::colour(style), style >= styles.curves,
+                   draw::hint(words));
+  }
+  return svg;
+}
+
+std::string axes(const Frame& frame, double widest) {
+  std::string grid, labels;
+  for (const Tick& tick : frame.x_ticks) {
+    grid += fmt::format("M{:.1f} {:.1f}V{:.1f}", frame.x.at(tick.value), frame.y.from, frame.y.to);
+    labels +=
+        draw::marked_text(frame.x.at(tick.value), frame.y.from + 18, "text-anchor=\"middle\"", tick.markup);
+  }
+  for (const Tick& tick : frame.y_ticks) {
+    grid += fmt::format("M{:.1f} {:.1f}H{:.1f}", frame.x.from, frame.y.at(tick.value), frame.x.to);
+    labels += draw::marked_text(frame.x.from - kTickGap, frame.y.at(tick.value) + 4, "text-anchor=\"end\"",
+                                tick.markup);
+  }
+  std::string svg =
+      fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.13\"/>\n",
+                  grid.empty() ? "M0 0" : grid);
+  svg += fmt::format(
+      "<path d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\" fill=\"none\" stroke=\"currentColor\" "
+      "stroke-opacity=\"0.55\"/>\n",
+      frame.x.from, frame.y.to, frame.y.from, frame.x.to);
+  const double middle = (frame.x.from + frame.x.to) / 2, height = (frame.y.from + frame.y.to) / 2;
+  const double label = frame.x.from - kTickGap - widest - 10;
+  labels += draw::fitted_text(middle, frame.y.from + 38, "text-anchor=\"middle\"", frame.panel.x_label,
+                              draw::kFont, frame.x.to - frame.x.from);
+  labels += draw::fitted_text(
+      label, height,
+      fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", label, height),
+      frame.panel.y_label, draw::kFont, kHeight);
+  // Said in words too, or an empty panel might be taken for a broken one.
+  if (frame.empty) labels += draw::text(middle, height, "text-anchor=\"middle\"", "nothing to draw");
+  return svg + labels;
+}
+
+std::string panel_svg(const Frame& frame, Styles& styles, double widest) {
+  std::string svg = draw::fitted_text(frame.x.from, frame.y.to - 12, "font-size=\"13.5\"", frame.panel.title,
+                                      13.5, frame.x.to - frame.x.from);
+  svg += axes(frame, widest);
+  for (const Curve& curve : frame.panel.curves)
+    svg += band_of(curve, frame, styles.names.index_of(curve.name));
+  for (const Curve& curve : frame.panel.curves)
+    svg += line_of(curve, frame, styles.names.index_of(curve.name));
+  svg += "<g fill=\"none\" pointer-events=\"all\">\n";
+  for (const Curve& curve : frame.panel.curves) svg += hints_of(curve, frame);
+  return svg + "</g>\n" + marks_of(frame, styles);
+}
+
+std::vector<draw::LegendEntry> legend_of(const CurveFigure& figure, Styles& styles) {
+  draw::Names& names = styles.names;
+  for (const Panel& panel : figure.panels) {
+    for (const Curve& curve : panel.curves) names.index_of(curve.name);
+  }
+  styles.curves = names.all().size();
+  bool marks = false;
+  for (const Panel& panel : figure.panels) {
+    marks = marks || !panel.marks.empty();
+    for (const auto& mark : panel.marks) names.index_of(mark.name);
+  }
+  std::vector<draw::LegendEntry> entries;
+  for (std::size_t i = 0; i < names.all().size(); ++i) {
+    const std::string line = fmt::format(
+        "<path d=\"M0 0H31\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>",
+        draw::colour(i), draw::dash(i));
+    entries.push_back({i < styles.curves ? line : diamond(20, 0, draw::colour(i), true, ""), names.all()[i]});
+  }
+  if (marks) entries.push_back({diamond(20, 0, "currentColor", false, ""), "published"});
+  return entries;
+}
+
+}  // namespace
+
+std::string curves_svg(const CurveFigure& figure) {
+  Styles styles;
+  const draw::Legend legend = draw::legend(legend_of(figure, styles), kEdge, kEdge, kWidth - 2 * kEdge);
+  const bool alone = figure.panels.size() == 1;
+  const double column = alone ? kWidth - 2 * kEdge : (kWidth - 2 * kEdge - kColumnGap) / 2;
+  std::vector<Frame> frames;
+  double widest = 0;
+  for (const Panel& panel : figure.panels) {
+    frames.push_back(frame_of(panel, column));
+    for (const Tick& tick : frames.back().y_ticks) widest = std::max(widest, tick.width);
+  }
+  std::string svg;
+  double bottom = kEdge + legend.height;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    Frame& frame = frames[i];
+    const std::size_t row = i / 2;
+    const double left = kEdge + (i % 2 == 0 ? 0 : column + kColumnGap);
+    const double top =
+        kEdge + legend.height + kTitle + static_cast<double>(row) * (kTitle + kHeight + kBelow);
+    frame.x.from = left + kAxisTitle + widest;
+    frame.x.to = left + column - kRight;
+    frame.y.from = bottom = top + kHeight;
+    frame.y.to = top;
+    bottom += kBelow;
+    frame.x_ticks = draw::ticks(frame.x, true);
+    svg += panel_svg(frame, styles, widest);
+  }
+  const auto lines = draw::wrapped(figure.caption, draw::kCaptionFont, kWidth - 2 * kEdge);
+  svg += draw::caption(lines, kEdge, bottom);
+  const double height = bottom + draw::kCaptionLine * static_cast<double>(lines.size()) + kEdge;
+  return draw::open_svg(kWidth, height) + legend.svg + svg + "</svg>\n";
+}
+
+}  // namespace normscope

@@ -1,0 +1,66 @@
+// The numbers behind the figures of curves and of points.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "normscope/report.h"
+#include "report/draw.h"
+
+namespace normscope {
+namespace {
+
+// What is not finite is an empty field.
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
+
+std::string field(std::string_view words) {
+  if (words.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(words);
+  std::string quoted = "\"";
+  for (const char c : words) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::size_t draw::length(const CurveFigure::Curve& curve) {
+  return std::min(curve.x.size(), curve.y.size());
+}
+
+bool draw::has_band(const CurveFigure::Curve& curve) {
+  return std::min(curve.low.size(), curve.high.size()) >= std::max<std::size_t>(1, length(curve));
+}
+
+std::string curves_csv(const CurveFigure& figure) {
+  std::string csv = "panel,curve,x,y,low,high\n";
+  for (const auto& panel : figure.panels) {
+    for (const auto& curve : panel.curves) {
+      for (std::size_t i = 0; i < draw::length(curve); ++i) {
+        csv += fmt::format("{},{},{},{},{},{}\n", field(panel.title), field(curve.name), number(curve.x[i]),
+                           number(curve.y[i]), draw::has_band(curve) ? number(curve.low[i]) : "",
+                           draw::has_band(curve) ? number(curve.high[i]) : "");
+      }
+    }
+    for (const auto& mark : panel.marks) {
+      csv += fmt::format("{},{},{},{},,\n", field(panel.title), field("published: " + mark.name),
+                         number(mark.x), number(mark.y));
+    }
+  }
+  return csv;
+}
+
+std::string scatter_csv(const ScatterFigure& figure) {
+  std::string csv = "panel,group,x,y,z\n";
+  for (const auto& panel : figure.panels) {
+    for (const auto& group : panel.groups) {
+      for (const auto& point : group.points) {
+        csv += fmt::format("{},{},{},{},{}\n", field(panel.title), field(group.name), number(point.x),
+                           number(point.y), number(point.z));
+      }
+    }
+  }
+  return csv;
+}
+
+}  // namespace normscope
