@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "normscope/error.h"
+#include "normscope/norm.h"
 
 namespace normscope::cli {
 namespace {
@@ -28,13 +29,6 @@ bool takes_escape_codes(int descriptor) {
 [[noreturn]] void fail_output() {
   const std::string reason = errno == 0 ? "an earlier write failed" : std::generic_category().message(errno);
   throw Error(fmt::format("Standard output cannot be written to: {}.", reason));
-}
-
-std::string duration(double seconds) {
-  const auto whole = std::llround(std::min(seconds, 1e9));
-  if (whole < 60) return fmt::format("{}s", whole);
-  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
-  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
 // Levenshtein distance.
@@ -69,6 +63,15 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
   return value;
 }
 
+}  // namespace
+
+std::string duration(double seconds) {
+  const auto whole = std::llround(std::min(seconds, 1e9));
+  if (whole < 60) return fmt::format("{}s", whole);
+  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0;;) {
@@ -79,7 +82,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-}  // namespace
+double parse_number(std::string_view text, std::string_view what, double low, double high) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool read = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
+  if (read && value >= low && value <= high) return value;
+  throw InputError(fmt::format("{} takes a number from {:g} to {:g}, not '{}'.", what, low, high, text));
+}
 
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
                           std::uint64_t high) {
@@ -117,6 +126,13 @@ std::vector<std::size_t> parse_range(std::string_view text, std::string_view wha
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
+}
+
+std::string norm_list() {
+  std::string names;
+  for (const std::string_view name : norm_names())
+    names += fmt::format("{}{}", names.empty() ? "" : " ", name);
+  return names;
 }
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
@@ -230,10 +246,15 @@ void Progress::update(std::size_t done, std::size_t total) {
   const double rate = static_cast<double>(done) / seconds;
   const std::string left =
       done == 0 ? "?" : duration(static_cast<double>(total - std::min(done, total)) / rate);
-  std::fputs(fmt::format("\r\x1b[K{} {}/{} {} · {:.{}f}/s · {} left", label_, done, total, unit_, rate,
-                         rate < 10 ? 1 : 0, left)
+  std::fputs(fmt::format("\r\x1b[K{} {}/{} {}{} · {:.{}f}/s · {} left", label_, done, total, unit_, detail_,
+                         rate, rate < 10 ? 1 : 0, left)
                  .c_str(),
              stderr);
+}
+
+void Progress::set_detail(std::string detail) {
+  const std::lock_guard lock(mutex_);
+  detail_ = " · " + std::move(detail);
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {

@@ -32,6 +32,8 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
 
 void add_heatmap(CLI::App& app, Common& common);
 void add_keys(CLI::App& app, Common& common);
+void add_train(CLI::App& app, Common& common);
+void add_paper(CLI::App& app, Common& common);
 
 // A whole decimal number from low to high. Throws InputError that names `what` (e.g. "--draws").
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
@@ -40,6 +42,13 @@ std::uint64_t parse_count(std::string_view text, std::string_view what, std::uin
 // duplicates, each from low to high, at most `limit` of them.
 std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,
                                      std::size_t high, std::size_t limit);
+// A finite decimal number from low to high.
+double parse_number(std::string_view text, std::string_view what, double low, double high);
+std::vector<std::string_view> split(std::string_view text, char separator);
+// "42s", "3m07s", "2h05m"
+std::string duration(double seconds);
+// The norms by name, for help texts.
+std::string norm_list();
 // The candidate nearest in spelling, if any is near enough to be what was meant.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
@@ -65,10 +74,12 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void update(std::size_t done, std::size_t total);
+  // What stands before the rate from now on, such as the current loss.
+  void set_detail(std::string detail);
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string label_, unit_;
+  std::string label_, unit_, detail_;
   bool shown_;
   Clock::time_point start_, last_;
   std::mutex mutex_;

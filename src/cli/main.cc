@@ -69,16 +69,28 @@ void require_known_command(const CLI::App& app, const std::vector<std::string>& 
                                meant ? suggestion(meant) : "; normscope --help lists them."));
 }
 
+// `normscope train majority`: the command that was meant is the innermost.
+const CLI::App& innermost(const CLI::App& app) {
+  const CLI::App* command = &app;
+  for (auto parsed = app.get_subcommands(); !parsed.empty(); parsed = command->get_subcommands()) {
+    command = parsed.front();
+  }
+  return *command;
+}
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
+}
+
 template <class... Kinds>
 bool is_one_of(const CLI::ParseError& error) {
   return ((dynamic_cast<const Kinds*>(&error) != nullptr) || ...);
 }
 
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
-  const auto parsed = app.get_subcommands();
-  const CLI::App& command = parsed.empty() ? app : *parsed.front();
-  const std::string help =
-      parsed.empty() ? "normscope --help" : fmt::format("normscope {} --help", command.get_name());
+  const CLI::App& command = innermost(app);
+  const std::string help = full_name(command) + " --help";
   const auto extras = app.remaining(true);
   if (!extras.empty() && is_one_of<CLI::ExtrasError, CLI::RequiredError>(error)) {
     const std::string& extra = extras.front();
@@ -114,6 +126,7 @@ int run(const std::vector<std::string>& arguments) {
   Common common;
   add_keys(app, common);
   add_heatmap(app, common);
+  add_train(app, common);
 
   if (arguments.empty()) {
     std::fputs(app.help().c_str(), stderr);
@@ -123,8 +136,8 @@ int run(const std::vector<std::string>& arguments) {
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants them reversed
   } catch (const CLI::CallForHelp&) {
-    const auto parsed = app.get_subcommands();
-    print(parsed.empty() ? app.help() : parsed.front()->help("normscope"));
+    const CLI::App& command = innermost(app);
+    print(&command == &app ? app.help() : command.help(full_name(*command.get_parent())));
   } catch (const CLI::Success&) {
     if (show_version) print(about());
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,354 @@
+// normscope train majority: the paper's task, for any norm and many seeds at once.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/training.h"
+#include "normscope/error.h"
+#include "normscope/statistics.h"
+#include "record/json.h"
+
+namespace normscope::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kCommand = "train majority";
+
+// As typed; empty: the default.
+struct MajorityCall {
+  std::string norm = "layernorm", seeds, dim, classes, length, samples, margin, steps, heads, layers,
+              feed_forward, batch, learning_rate, weight_decay, clip, decay_steps, evaluate_every,
+              stop_accuracy, data_seed, path, mask, resume;
+  bool three_dimensional = false;
+};
+
+struct Setting {
+  const char* name;
+  std::string MajorityCall::*text;
+  const char* type;
+  const char* help;
+};
+constexpr Setting kSettings[] = {
+    {"--seeds", &MajorityCall::seeds, "LIST",
+     "10: the paper's ten (3: its first three); 11,42: a list [--seed, or 11]"},
+    {"--dim", &MajorityCall::dim, "N", "Width d of the encoder [8]"},
+    {"--classes", &MajorityCall::classes, "N", "Token types [20]"},
+    {"--length", &MajorityCall::length, "N", "Tokens of a sequence [50]"},
+    {"--samples", &MajorityCall::samples, "N", "Sequences, 80 % of them to train on [100000]"},
+    {"--margin", &MajorityCall::margin, "N", "By how many tokens a majority leads at least [6]"},
+    {"--steps", &MajorityCall::steps, "N", "Training steps [17000]"},
+    {"--heads", &MajorityCall::heads, "N", "Attention heads [1]"},
+    {"--layers", &MajorityCall::layers, "N", "Layers [1]"},
+    {"--feed-forward", &MajorityCall::feed_forward, "N", "Width of the feed-forward part [as --dim]"},
+    {"--mask", &MajorityCall::mask, "NAME", "full or causal [full]"},
+    {"--batch", &MajorityCall::batch, "N", "Sequences of a batch [6000]"},
+    {"--lr", &MajorityCall::learning_rate, "X", "Learning rate of Adam at the start [0.001]"},
+    {"--decay-steps", &MajorityCall::decay_steps, "N", "Steps over which it falls linearly to 0 [170000]"},
+    {"--weight-decay", &MajorityCall::weight_decay, "X", "Decoupled weight decay (AdamW) [0]"},
+    {"--clip", &MajorityCall::clip, "X", "Largest norm of the gradient; 0: no limit [0]"},
+    {"--evaluate-every", &MajorityCall::evaluate_every, "N", "Steps between two records [100]"},
+    {"--stop-accuracy", &MajorityCall::stop_accuracy, "X", "End a run at this test accuracy [never]"},
+    {"--data-seed", &MajorityCall::data_seed, "N",
+     "Seed of the sequences [that of the run, as in the paper]"},
+    {"--path", &MajorityCall::path, "NAME",
+     "How gradients are computed: automatic, generic or bag [automatic]"},
+};
+
+std::vector<std::uint64_t> parse_seeds(const MajorityCall& call, const Common& common, bool seed_given) {
+  const auto ten = paper_seeds();
+  if (call.seeds.empty()) return {seed_given ? common.seed : ten[0]};
+  if (call.seeds.find(',') == std::string::npos) {
+    const std::string what = "--seeds without a comma counts the paper's seeds and";
+    const auto count = parse_count(call.seeds, what, 1, ten.size());
+    return {ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+  std::vector<std::uint64_t> seeds;
+  for (const std::string_view text : split(call.seeds, ',')) {
+    if (text.empty() && !seeds.empty()) continue;  // "42," is a list of one
+    const std::uint64_t seed = parse_count(text, "--seeds", 0, UINT64_MAX);
+    if (std::find(seeds.begin(), seeds.end(), seed) != seeds.end()) {
+      throw InputError(fmt::format("--seeds names {} twice.", seed));
+    }
+    seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+std::vector<std::string> parse_norms(const std::string& text) {
+  std::vector<std::string> norms;
+  for (const std::string_view name : split(text, ',')) {
+    std::string norm = name_of(parse_norm(name));
+    if (std::find(norms.begin(), norms.end(), norm) != norms.end()) {
+      throw InputError(fmt::format("--norm names {} twice.", norm));
+    }
+    norms.push_back(std::move(norm));
+  }
+  return norms;
+}
+
+MajoritySettings parse_settings(const MajorityCall& call) {
+  constexpr std::uint64_t most = 1'000'000'000;
+  MajoritySettings settings = call.three_dimensional ? majority_in_3d() : MajoritySettings();
+  const auto count = [&](const std::string& text, const char* name, std::uint64_t low, auto& value) {
+    if (!text.empty()) value = parse_count(text, name, low, most);
+  };
+  const auto number = [&](const std::string& text, const char* name, double low, double high, double& value) {
+    if (!text.empty()) value = parse_number(text, name, low, high);
+  };
+  count(call.dim, "--dim", 1, settings.dimension);
+  count(call.classes, "--classes", 1, settings.task.classes);
+  count(call.length, "--length", 1, settings.task.length);
+  count(call.samples, "--samples", 1, settings.task.samples);
+  count(call.margin, "--margin", 1, settings.task.margin);
+  count(call.steps, "--steps", 0, settings.steps);
+  count(call.heads, "--heads", 1, settings.heads);
+  count(call.layers, "--layers", 1, settings.layers);
+  count(call.feed_forward, "--feed-forward", 1, settings.feed_forward);
+  count(call.batch, "--batch", 1, settings.batch);
+  count(call.evaluate_every, "--evaluate-every", 1, settings.evaluate_every);
+  count(call.decay_steps, "--decay-steps", 1, settings.adam.schedule.steps);
+  number(call.learning_rate, "--lr", 1e-12, 1e3, settings.adam.learning_rate);
+  number(call.weight_decay, "--weight-decay", 0, 1e3, settings.adam.weight_decay);
+  number(call.clip, "--clip", 0, 1e9, settings.adam.clip);
+  number(call.stop_accuracy, "--stop-accuracy", 0, 2, settings.stop_accuracy);
+  if (!call.data_seed.empty()) settings.data_seed = parse_count(call.data_seed, "--data-seed", 0, UINT64_MAX);
+  const auto choose = [](const std::string& text, const char* name, const auto& choices, auto& value) {
+    if (text.empty()) return;
+    std::string names;
+    for (const auto& [word, choice] : choices) {
+      if (text == word) {
+        value = choice;
+        return;
+      }
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", word);
+    }
+    throw InputError(fmt::format("{} takes one of {}, not '{}'.", name, names, text));
+  };
+  choose(call.mask, "--mask",
+         std::array<std::pair<const char*, AttentionMask>, 2>{
+             {{"full", AttentionMask::full}, {"causal", AttentionMask::causal}}},
+         settings.mask);
+  choose(call.path, "--path",
+         std::array<std::pair<const char*, EncoderPath>, 3>{{{"automatic", EncoderPath::automatic},
+                                                             {"generic", EncoderPath::generic},
+                                                             {"bag", EncoderPath::bag}}},
+         settings.path);
+  return settings;
+}
+
+// A measure of the last row of a run.
+struct Measure {
+  const char* name;
+  double (*value)(const MajorityRow&);
+};
+constexpr Measure kMeasures[] = {
+    {"train_loss", [](const MajorityRow& row) { return row.train_loss; }},
+    {"test_loss", [](const MajorityRow& row) { return row.test.loss; }},
+    {"accuracy", [](const MajorityRow& row) { return row.test.accuracy; }},
+    {"sequence_accuracy", [](const MajorityRow& row) { return row.test.sequence_accuracy; }},
+    {"angle_mean", [](const MajorityRow& row) { return row.angle_mean; }},
+    {"angle_sd", [](const MajorityRow& row) { return row.angle_sd; }},
+    {"attention_entropy", [](const MajorityRow& row) { return row.test.attention_entropy; }},
+    {"attention_distance", [](const MajorityRow& row) { return row.test.attention_distance; }},
+};
+constexpr std::pair<const char*, double> kLosses[] = {{"1.0", 1.0}, {"0.5", 0.5}, {"0.2", 0.2}};
+
+std::vector<const MajorityRun*> runs_of(std::span<const MajorityRun> runs, const std::string& norm) {
+  std::vector<const MajorityRun*> chosen;
+  for (const MajorityRun& run : runs) {
+    if (run.id.norm == norm) chosen.push_back(&run);
+  }
+  return chosen;
+}
+
+std::vector<std::string> norms_of(std::span<const MajorityRun> runs) {
+  std::vector<std::string> norms;
+  for (const MajorityRun& run : runs) {
+    if (std::find(norms.begin(), norms.end(), run.id.norm) == norms.end()) norms.push_back(run.id.norm);
+  }
+  return norms;
+}
+
+Interval interval_of(const std::vector<const MajorityRun*>& runs, const Measure& measure) {
+  std::vector<double> values;
+  for (const MajorityRun* run : runs) {
+    if (const double value = measure.value(run->rows.back()); std::isfinite(value)) values.push_back(value);
+  }
+  return mean_interval(values);
+}
+
+Interval steps_interval(const std::vector<const MajorityRun*>& runs, double loss) {
+  std::vector<double> values;
+  for (const MajorityRun* run : runs) {
+    if (const auto steps = run->steps_to(loss)) values.push_back(static_cast<double>(*steps));
+  }
+  return mean_interval(values);
+}
+
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+Json to_json(const Interval& interval) {
+  return {{"runs", interval.count},
+          {"mean", finite(interval.mean)},
+          {"low", finite(interval.low)},
+          {"high", finite(interval.high)}};
+}
+
+Json run_json(const MajorityRun& run) {
+  const TypeGeometry geometry = type_geometry(run.spec, run.parameters);
+  Json json = {{"norm", run.id.norm}, {"seed", run.id.seed}, {"parameters", run.parameters.size()}};
+  json.update(normscope::to_json(run.rows.back()));
+  if (run.diverged) json["diverged"] = true;
+  json["keys_out_of_plane"] = out_of_plane(geometry.keys);
+  json["steps_to"] = Json::object();
+  for (const auto& [name, loss] : kLosses) {
+    const auto steps = run.steps_to(loss);
+    json["steps_to"][name] = steps ? Json(*steps) : Json();
+  }
+  return json;
+}
+
+Json results_json(const MajorityTraining& training, const TrainingTime& time, const Provenance& origin) {
+  Json json = {{"command", kCommand}};
+  json.update(normscope::to_json(origin));
+  json.erase("seed");  // the runs have their own
+  json["seconds"] = time.seconds;
+  json["ms_per_step"] = finite(time.ms_per_step());
+  json["settings"] = normscope::to_json(training.settings());
+  json["runs"] = Json::array();
+  for (const MajorityRun& run : training.runs()) json["runs"].push_back(run_json(run));
+  json["norms"] = Json::array();
+  for (const std::string& norm : norms_of(training.runs())) {
+    const auto runs = runs_of(training.runs(), norm);
+    Json summary = {{"norm", norm}, {"runs", runs.size()}};
+    for (const Measure& measure : kMeasures) summary[measure.name] = to_json(interval_of(runs, measure));
+    for (const auto& [name, loss] : kLosses) summary["steps_to"][name] = to_json(steps_interval(runs, loss));
+    json["norms"].push_back(std::move(summary));
+  }
+  return json;
+}
+
+std::string with_interval(const Interval& interval, int digits, double factor = 1) {
+  if (interval.count == 0) return "-";
+  const std::string mean = fmt::format("{:.{}f}", factor * interval.mean, digits);
+  return interval.count < 2 ? mean : fmt::format("{} ±{:.{}f}", mean, factor * interval.half_width(), digits);
+}
+
+// "-" if no run got there; how many did, if not all.
+std::string steps_cell(const std::vector<const MajorityRun*>& runs, double loss) {
+  const Interval steps = steps_interval(runs, loss);
+  std::string text = with_interval(steps, 0);
+  if (steps.count > 0 && steps.count < runs.size())
+    text += fmt::format(" ({} of {})", steps.count, runs.size());
+  return text;
+}
+
+std::string screen(const MajorityTraining& training, const TrainingTime& time) {
+  std::vector<std::vector<std::string>> rows = {{"norm", "runs", "steps", "train loss", "test loss",
+                                                 "accuracy %", "whole seq. %", "angle to 1", "entropy",
+                                                 "from uniform", "to 1.0", "to 0.5", "to 0.2"}};
+  for (const std::string& norm : norms_of(training.runs())) {
+    const auto runs = runs_of(training.runs(), norm);
+    std::uint64_t steps = 0;
+    for (const MajorityRun* run : runs) steps = std::max(steps, run->step);
+    const auto cell = [&](std::size_t measure, int digits, double factor = 1) {
+      return with_interval(interval_of(runs, kMeasures[measure]), digits, factor);
+    };
+    rows.push_back({norm, std::to_string(runs.size()), std::to_string(steps), cell(0, 3), cell(1, 3),
+                    cell(2, 1, 100), cell(3, 1, 100), cell(4, 1) + "°", cell(6, 2), cell(7, 3),
+                    steps_cell(runs, 1.0), steps_cell(runs, 0.5), steps_cell(runs, 0.2)});
+  }
+  std::string text = table(rows);
+  for (const MajorityRun& run : training.runs()) {
+    if (run.diverged) {
+      text += fmt::format("{} with seed {} diverged after step {}: its loss is not finite.\n", run.id.norm,
+                          run.id.seed, run.rows.back().step);
+    }
+  }
+  const MajorityTask& task = training.settings().task;
+  text += fmt::format(
+      "\nMajority of {} classes in sequences of {}, lead at least {}; uniform attention has entropy "
+      "{:.2f}.\n",
+      task.classes, task.length, task.margin, std::log(static_cast<double>(task.length)));
+  if (time.steps > 0) {
+    text += fmt::format("{:.2f} ms per step over {} steps in {}; ± is the 95 % interval over seeds.\n",
+                        time.ms_per_step(), time.steps, duration(time.seconds));
+  }
+  return text;
+}
+
+void run_majority(const MajorityCall& call, const Common& common, const CLI::App& command) {
+  const Executor executor(common.threads);
+  std::optional<MajorityRecord> record;
+  MajorityPlan plan;
+  if (!call.resume.empty()) {
+    // Everything else is what the run was begun with.
+    for (const CLI::Option* option : command.get_options()) {
+      const std::string name = option->get_name();
+      const bool allowed = name == "--resume" || name == "--threads" || name == "--json" || name == "--quiet";
+      if (option->count() > 0 && !allowed) {
+        throw InputError(
+            fmt::format("--resume goes on with the settings of the run; {} cannot be given with it.", name));
+      }
+    }
+    record = MajorityRecord::open(call.resume, kCommand);
+    plan = record->plan();
+  } else {
+    plan.settings = parse_settings(call);
+    const auto norms = parse_norms(call.norm);
+    check_majority(plan.settings, norms);
+    const auto seeds = parse_seeds(call, common, command.get_option("--seed")->count() > 0);
+    for (const std::string& norm : norms) {
+      for (const std::uint64_t seed : seeds) plan.runs.push_back({norm, seed});
+    }
+  }
+  const Provenance origin = provenance(0, executor.threads());
+  if (!record && !common.out.empty()) record.emplace(common.out, kCommand, origin, plan);
+  MajorityTraining training(plan.settings, plan.runs, executor);
+  if (record && !call.resume.empty()) record->restore(training);
+  const TrainingTime time = train(training, record ? &*record : nullptr, "Training", common, executor);
+
+  const Json results = results_json(training, time, origin);
+  if (record) {
+    write_geometry(record->directory(), training.runs());
+    record->directory().write("results.json", json_text(results));
+    note(common, "Wrote " + record->directory().path().string());
+  }
+  print(common.json ? json_text(results, -1) : screen(training, time));
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Common& common) {
+  CLI::App* train = app.add_subcommand("train", "Train a small encoder with any norm: majority");
+  train->require_subcommand(1);
+  CLI::App* command = add_command(
+      *train, common, "majority",
+      "The majority task of Brody et al. 2023, for any norm and many seeds at once",
+      {"train majority --steps 2000",
+       "train majority --norm layernorm,rmsnorm,published --seeds 10 --out runs/majority",
+       "train majority --norm project:2 --seeds 11,42 --json",
+       "train majority --3d --norm layernorm --seeds 10", "train majority --resume runs/majority"});
+  auto call = std::make_shared<MajorityCall>();
+  command->add_option("--norm", call->norm, "Norm before attention, or several with commas")
+      ->type_name("NAME")
+      ->capture_default_str();
+  for (const Setting& setting : kSettings) {
+    command->add_option(setting.name, (*call).*setting.text, setting.help)->type_name(setting.type);
+  }
+  command->add_flag(
+      "--3d", call->three_dimensional,
+      "The 3-D version of Fig. 1a/b: 10 classes, length 30, 6000 sequences, d 3, until accuracy 1");
+  command->add_option("--resume", call->resume, "Go on with the training in this directory")
+      ->type_name("DIR");
+  command->footer(command->get_footer() + "\n\nNorms: " + norm_list());
+  command->callback([call, &common, command] { run_majority(*call, common, *command); });
+}
+
+}  // namespace normscope::cli

@@ -1,0 +1,60 @@
+#include "cli/training.h"
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace normscope::cli {
+namespace {
+
+std::string state_of(std::span<const MajorityRun> runs) {
+  double loss = 0, accuracy = 0, angle = 0, count = 0;
+  for (const MajorityRun& run : runs) {
+    if (run.rows.size() < 2) continue;
+    loss += run.rows.back().train_loss;
+    accuracy += run.rows.back().test.accuracy;
+    angle += run.rows.back().angle_mean;
+    ++count;
+  }
+  if (count == 0) return "";
+  return fmt::format("loss {:.3f} · accuracy {:.1f} % · angle {:.0f}°", loss / count, 100 * accuracy / count,
+                     angle / count);
+}
+
+Tensor tensor(const std::string& name, const Matrix<double>& matrix) {
+  return {name, DType::float64, {matrix.rows(), matrix.cols()}, matrix.values()};
+}
+
+}  // namespace
+
+TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std::string& label,
+                   const Common& common, const Executor& executor) {
+  Progress progress(common, label, "steps");
+  std::atomic<std::size_t> done = 0;
+  std::size_t before = 0;
+  for (const MajorityRun& run : training.runs())
+    before += run.finished ? training.settings().steps : run.step;
+  const std::size_t total = training.settings().steps * training.runs().size() - before;
+  const auto start = std::chrono::steady_clock::now();
+  if (record != nullptr && training.done()) record->add(training);
+  while (!training.done()) {
+    training.advance(executor, [&] { progress.update(++done, total); });
+    if (record != nullptr) record->add(training);
+    if (const std::string state = state_of(training.runs()); !state.empty()) progress.set_detail(state);
+  }
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), done};
+}
+
+void write_geometry(const RunDirectory& directory, std::span<const MajorityRun> runs) {
+  std::vector<Tensor> tensors;
+  for (const MajorityRun& run : runs) {
+    const TypeGeometry geometry = type_geometry(run.spec, run.parameters);
+    const std::string at = fmt::format("{}/seed{}/", run.id.norm, run.id.seed);
+    tensors.push_back(tensor(at + "keys", geometry.keys));
+    tensors.push_back(tensor(at + "queries", geometry.queries));
+  }
+  write_safetensors((directory.path() / "geometry.safetensors").string(), tensors);
+}
+
+}  // namespace normscope::cli

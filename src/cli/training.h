@@ -1,0 +1,25 @@
+#pragma once
+// What the commands that train share.
+#include <span>
+#include <string>
+
+#include "cli/common.h"
+#include "normscope/majority.h"
+#include "record/majority_record.h"
+
+namespace normscope::cli {
+
+struct TrainingTime {
+  double seconds = 0;
+  std::uint64_t steps = 0;  // over all runs
+  double ms_per_step() const { return 1e3 * seconds / static_cast<double>(steps); }
+};
+
+// Trains to the end, with progress on standard error; into `record` if there is one.
+TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std::string& label,
+                   const Common& common, const Executor& executor);
+
+// geometry.safetensors: the keys and queries of every run.
+void write_geometry(const RunDirectory& directory, std::span<const MajorityRun> runs);
+
+}  // namespace normscope::cli
