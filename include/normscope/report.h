@@ -31,6 +31,7 @@ struct Page {
   std::string title;
   std::string verdict;  // one sentence, set off at the top; may be empty
   std::vector<std::string> paragraphs;
+  ReportTable claims;  // before the figures; without rows: none
   std::vector<Figure> figures;
   std::vector<ReportTable> tables;
   std::string footer;

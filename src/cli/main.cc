@@ -127,6 +127,7 @@ int run(const std::vector<std::string>& arguments) {
   add_keys(app, common);
   add_heatmap(app, common);
   add_train(app, common);
+  add_paper(app, common);
 
   if (arguments.empty()) {
     std::fputs(app.help().c_str(), stderr);

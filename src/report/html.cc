@@ -214,6 +214,7 @@ std::string render_html(const Page& page) {
     html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(page.verdict));
   for (const std::string& paragraph : page.paragraphs)
     html += fmt::format("<p>{}</p>\n", escape_markup(paragraph));
+  if (!page.claims.rows.empty()) html += render(page.claims);
   for (const Figure& figure : page.figures) html += render(figure);
   for (const ReportTable& table : page.tables) html += render(table);
   html += fmt::format("<footer>{}</footer>\n<div id=\"hint\" hidden></div>\n", escape_markup(page.footer));

@@ -81,7 +81,7 @@ class BagChunkRun {
         const auto weight = static_cast<double>(weights_[p]);
         total.loss += weight * static_cast<double>(loss_[p]);
         total.accuracy += weight * static_cast<double>(right_[p]);
-        if (right_[p] == 0) total.wrong.push_back(batch_.pairs[begin + p].sequence);
+        if (right_[p] == 0) total.wrong.push_back(batch_.pairs[begin + p].row);
       }
     }
   }
@@ -90,21 +90,16 @@ class BagChunkRun {
   static constexpr std::size_t kBlock = 32;  // pairs at a time: everything of a block fits the first cache
 
   void gather(std::size_t type, std::size_t begin, std::size_t end) {
-    std::fill_n(counts_, C * kBlock, T(0));
-    for (std::size_t p = 0; p < kBlock; ++p) {
-      if (begin + p >= end) {  // padding: any sequence will do, without weight
-        counts_[type * kBlock + p] = 1;
-        weights_[p] = labels_[p] = 0;
-        continue;
-      }
+    for (std::size_t p = 0; p < end - begin; ++p) {
       const BagPair pair = batch_.pairs[begin + p];
-      for (std::uint32_t i = batch_.set->first[pair.sequence]; i < batch_.set->first[pair.sequence + 1];
-           ++i) {
-        const auto [u, count] = batch_.set->occurrences[i];
-        counts_[u * kBlock + p] = static_cast<T>(count);
-      }
-      labels_[p] = static_cast<T>(batch_.set->labels[pair.sequence]);
+      const std::uint16_t* const counts = batch_.counts.data() + pair.row * C;
+      for (std::size_t u = 0; u < C; ++u) counts_[u * kBlock + p] = static_cast<T>(counts[u]);
+      labels_[p] = static_cast<T>(batch_.labels[pair.row]);
       weights_[p] = static_cast<T>(pair.count * batch_.weight);
+    }
+    for (std::size_t p = end - begin; p < kBlock; ++p) {  // padding: any sequence will do, without weight
+      for (std::size_t u = 0; u < C; ++u) counts_[u * kBlock + p] = static_cast<T>(u == type);
+      weights_[p] = labels_[p] = 0;
     }
   }
 
@@ -176,7 +171,7 @@ class BagChunkRun {
   // log Σcw − Σcw log w/Σcw, and its distance from uniform ½ Σ c_u |a_u − 1/T|.
   void measure_attention(std::size_t type, std::size_t pairs, BagMeasure& total) const {
     const std::size_t mix_rows = d + 2 * H;
-    const double uniform = 1.0 / static_cast<double>(batch_.set->length);
+    const double uniform = 1.0 / static_cast<double>(batch_.length);
     for (std::size_t h = 0; h < H; ++h) {
       const T* w = tables_.mix.data() + (type * mix_rows + d + h) * C;
       for (std::size_t p = 0; p < pairs; ++p) {

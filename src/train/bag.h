@@ -23,13 +23,17 @@ struct BagTables {
 };
 
 struct BagPair {
-  std::uint32_t sequence;
+  std::uint32_t row;    // of the batch
   std::uint16_t count;  // of the type in the sequence
 };
+// The sequences of a batch side by side, so that the pairs of a type, which come in the order of rows, are
+// read as a stream.
 struct BagBatch {
-  const SequenceSet* set = nullptr;
-  std::vector<BagPair> pairs;  // by type
-  double weight = 0;           // of one position: 1/(sequences · length)
+  std::vector<std::uint16_t> counts;  // rows × classes
+  std::vector<std::uint16_t> labels;  // of the rows
+  std::vector<BagPair> pairs;         // by type
+  std::size_t length = 0;             // of a sequence
+  double weight = 0;                  // of one position: 1/(rows · length)
 };
 // Pairs [begin, end) of one type.
 struct BagChunk {
@@ -60,7 +64,7 @@ void bag_gradient(const BagTables<double>& tables, const BagBatch& batch, const 
 
 struct BagMeasure {
   double loss = 0, accuracy = 0, entropy = 0, distance = 0;  // weighted sums over pairs
-  std::vector<std::uint32_t> wrong;                          // sequences with a wrong type
+  std::vector<std::uint32_t> wrong;                          // rows with a wrong type
 };
 void bag_measure(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
                  BagMeasure& total);

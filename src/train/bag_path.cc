@@ -107,7 +107,7 @@ class BagPath final : public EncoderGradient<T> {
       total.accuracy += part.accuracy;
       total.attention_entropy += part.entropy;
       total.attention_distance += part.distance;
-      for (const std::uint32_t sequence : part.wrong) wrong[sequence] = true;
+      for (const std::uint32_t row : part.wrong) wrong[row] = true;
     }
     const auto right = static_cast<double>(std::count(wrong.begin(), wrong.end(), false));
     total.sequence_accuracy = right / static_cast<double>(set.size());
@@ -209,31 +209,44 @@ class BagPath final : public EncoderGradient<T> {
 
   // Pairs by type, and the chunks they are processed in.
   void gather(const SequenceSet& set, std::span<const std::uint32_t> batch) {
-    std::vector<std::size_t> next(spec_.classes + 1, 0);
-    const auto for_each_pair = [&](const auto& body) {
-      for (const std::uint32_t s : batch) {
-        for (std::uint32_t i = set.first[s]; i < set.first[s + 1]; ++i) body(s, set.occurrences[i]);
+    const std::size_t C = spec_.classes;
+    std::vector<std::size_t> next(C + 1, 0);
+    batch_.counts.assign(batch.size() * C, 0);
+    batch_.labels.resize(batch.size());
+    for (std::size_t row = 0; row < batch.size(); ++row) {
+      // The sequences of a batch lie anywhere in the set.
+      if (row + 16 < batch.size()) __builtin_prefetch(&set.first[batch[row + 16]]);
+      if (row + 8 < batch.size()) __builtin_prefetch(&set.occurrences[set.first[batch[row + 8]]]);
+      const std::uint32_t s = batch[row];
+      for (std::uint32_t i = set.first[s]; i < set.first[s + 1]; ++i) {
+        const auto [type, count] = set.occurrences[i];
+        batch_.counts[row * C + type] = count;
+        ++next[type + 1U];
       }
-    };
-    for_each_pair([&](std::uint32_t, SequenceSet::Occurrence o) { ++next[o.type + 1]; });
+      batch_.labels[row] = set.labels[s];
+    }
     std::partial_sum(next.begin(), next.end(), next.begin());
-    batch_.set = &set;
+    batch_.length = set.length;
     batch_.weight = 1 / (static_cast<double>(batch.size()) * static_cast<double>(set.length));
     batch_.pairs.resize(next.back());
     chunks_.clear();
-    for (std::size_t t = 0; t < spec_.classes; ++t) {
+    for (std::size_t t = 0; t < C; ++t) {
       for (std::size_t begin = next[t]; begin < next[t + 1]; begin += kChunk) {
         chunks_.push_back({t, begin, std::min(begin + kChunk, next[t + 1])});
       }
     }
-    for_each_pair([&](std::uint32_t s, SequenceSet::Occurrence o) {
-      batch_.pairs[next[o.type]++] = {s, o.count};
-    });
+    for (std::uint32_t row = 0; row < batch.size(); ++row) {
+      const std::uint32_t s = batch[row];
+      for (std::uint32_t i = set.first[s]; i < set.first[s + 1]; ++i) {
+        const auto [type, count] = set.occurrences[i];
+        batch_.pairs[next[type]++] = {row, count};
+      }
+    }
   }
 
   // From the sums of the chunks, in their order, to the gradient of the parameters.
   double collect(std::span<T> gradient) const {
-    const std::size_t C = spec_.classes, d = spec_.dimension, H = spec_.heads, F = spec_.feed_forward;
+    const std::size_t C = spec_.classes, d = spec_.dimension, H = spec_.heads;
     std::vector<double> total(sums_.x1, 0.0);
     Rows dx1(C, d);
     std::vector<double> dmix(C * C * (d + H), 0.0);
@@ -266,7 +279,6 @@ class BagPath final : public EncoderGradient<T> {
     }
     backward_types(dmix, slice);
     for (std::size_t i = 0; i < result.size(); ++i) gradient[i] = static_cast<T>(result[i]);
-    (void)F;
     return total[0];
   }
 

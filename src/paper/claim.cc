@@ -1,0 +1,28 @@
+#include "paper/claim.h"
+
+namespace normscope {
+
+std::string verdict_of(const Claim& claim) {
+  switch (claim.holds) {
+    case Holds::yes:
+      return "holds";
+    case Holds::conditionally:
+      return "holds only if " + claim.condition;
+    case Holds::no:
+      return "does not hold";
+    case Holds::open:
+      break;
+  }
+  return "open";
+}
+
+ReportTable claims_table(const std::vector<Claim>& claims) {
+  ReportTable table{"Claims", {{"where", "claim", "published", "measured", "verdict", "why"}}};
+  for (const Claim& claim : claims) {
+    table.rows.push_back(
+        {claim.where, claim.claim, claim.published, claim.measured, verdict_of(claim), claim.why});
+  }
+  return table;
+}
+
+}  // namespace normscope

@@ -1,0 +1,26 @@
+#pragma once
+// A published claim beside what was measured.
+#include <string>
+#include <vector>
+
+#include "normscope/report.h"
+
+namespace normscope {
+
+enum class Holds { yes, conditionally, no, open };  // open: not enough was run to tell
+
+struct Claim {
+  std::string where;      // "Fig. 2a"
+  std::string claim;      // in the paper's words, shortened
+  std::string published;  // value, with its unit
+  std::string measured;   // mean ± interval, over how many seeds
+  Holds holds = Holds::open;
+  std::string condition;  // for `conditionally`: what must be granted, continuing "holds only if"
+  std::string why;        // the evidence, in a sentence or two
+};
+
+// "holds", "holds only if …", "does not hold", "open"
+std::string verdict_of(const Claim& claim);
+ReportTable claims_table(const std::vector<Claim>& claims);
+
+}  // namespace normscope

@@ -1,0 +1,511 @@
+#include "paper/majority_claims.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "normscope/statistics.h"
+
+namespace normscope {
+namespace {
+
+using Runs = std::vector<const MajorityRun*>;
+using Value = double (*)(const MajorityRow&);
+
+double train_loss(const MajorityRow& row) {
+  return row.train_loss;
+}
+double accuracy(const MajorityRow& row) {
+  return row.test.accuracy;
+}
+double angle(const MajorityRow& row) {
+  return row.angle_mean;
+}
+double distance(const MajorityRow& row) {
+  return row.test.attention_distance;
+}
+
+constexpr PublishedValue kLosses[] = {{"layernorm", 1000, 0.75}, {"layernorm", 2000, 0.40},
+                                      {"layernorm", 3000, 0.30}, {"layernorm", 5000, 0.20},
+                                      {"published", 1000, 1.5},  {"published", 2000, 0.87},
+                                      {"published", 3000, 0.60}, {"published", 5000, 0.43}};
+constexpr PublishedValue kAngles[] = {{"layernorm", 100, 70},
+                                      {"layernorm", 6000, 20},
+                                      {"layernorm", 17000, 11},
+                                      {"published", 100, 72.5},
+                                      {"published", 17000, 83}};
+constexpr PublishedValue kAccuracies[] = {{"layernorm", 1000, 0.74},
+                                          {"layernorm", 5000, 0.93},
+                                          {"published", 1000, 0.52},
+                                          {"published", 5000, 0.85}};
+
+Runs of_norm(std::span<const MajorityRun> runs, std::string_view norm) {
+  Runs chosen;
+  for (const MajorityRun& run : runs) {
+    if (run.id.norm == norm && !run.diverged) chosen.push_back(&run);
+  }
+  return chosen;
+}
+
+std::vector<std::string> norms_of(std::span<const MajorityRun> runs) {
+  std::vector<std::string> norms;
+  for (const MajorityRun& run : runs) {
+    if (std::find(norms.begin(), norms.end(), run.id.norm) == norms.end()) norms.push_back(run.id.norm);
+  }
+  return norms;
+}
+
+const MajorityRow* row_at(const MajorityRun& run, std::uint64_t step) {
+  const auto found = std::find_if(run.rows.begin(), run.rows.end(),
+                                  [&](const MajorityRow& row) { return row.step == step; });
+  return found == run.rows.end() ? nullptr : &*found;
+}
+
+// One value per run that was recorded at this step.
+std::vector<double> values_at(const Runs& runs, std::uint64_t step, Value value) {
+  std::vector<double> values;
+  for (const MajorityRun* run : runs) {
+    const MajorityRow* row = row_at(*run, step);
+    if (row != nullptr && std::isfinite(value(*row))) values.push_back(value(*row));
+  }
+  return values;
+}
+
+std::vector<double> last_values(const Runs& runs, Value value) {
+  std::vector<double> values;
+  for (const MajorityRun* run : runs) values.push_back(value(run->rows.back()));
+  return values;
+}
+
+std::string with_interval(const Interval& interval, int digits) {
+  if (interval.count == 0) return "nothing";
+  if (interval.count == 1) return fmt::format("{:.{}f} (one seed)", interval.mean, digits);
+  return fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half_width(), digits);
+}
+
+std::string over_seeds(std::size_t count) {
+  return fmt::format("{} seed{}", count, count == 1 ? "" : "s");
+}
+
+// Whether published values lie within the spread of the seeds, widened by what a figure can be read to.
+Claim curve_claim(std::span<const MajorityRun> runs, std::span<const PublishedValue> published,
+                  const char* norm, Value value, double reading, int digits) {
+  Claim claim;
+  const Runs chosen = of_norm(runs, norm);
+  std::size_t inside = 0, all = 0;
+  std::string misses;
+  for (const PublishedValue& point : published) {
+    if (std::string_view(point.norm) != norm) continue;
+    const std::string at =
+        point.step < 1000 ? fmt::format("step {}", point.step) : fmt::format("{}K", point.step / 1000);
+    claim.published +=
+        fmt::format("{}{:.{}f} @{}", claim.published.empty() ? "" : ", ", point.value, digits, at);
+    const auto values = values_at(chosen, point.step, value);
+    if (values.empty()) continue;
+    ++all;
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    const Interval interval = mean_interval(values);
+    claim.measured +=
+        fmt::format("{}{} @{}", claim.measured.empty() ? "" : ", ", with_interval(interval, digits), at);
+    if (point.value >= *low - reading && point.value <= *high + reading) {
+      ++inside;
+    } else {
+      misses += fmt::format("{}{} (seeds: {:.{}f} to {:.{}f})", misses.empty() ? "" : ", ", at, *low, digits,
+                            *high, digits);
+    }
+  }
+  if (claim.measured.empty()) claim.measured = "not run so far";
+  claim.holds = all == 0 ? Holds::open : inside == all ? Holds::yes : Holds::no;
+  claim.why = all == 0 ? "These steps were not run."
+                       : fmt::format("{} of {} published values lie within the spread of {}, read to ±{}{}.",
+                                     inside, all, over_seeds(chosen.size()), reading,
+                                     misses.empty() ? "" : "; outside: " + misses);
+  return claim;
+}
+
+// Steps to a loss without over steps with projection, seed by seed.
+struct Ratio {
+  Interval interval;
+  std::size_t missing = 0;  // seeds of which one run did not get there
+};
+
+Ratio steps_ratio(std::span<const MajorityRun> runs, std::string_view without, double loss) {
+  std::vector<double> ratios;
+  Ratio result;
+  for (const MajorityRun* with : of_norm(runs, "layernorm")) {
+    for (const MajorityRun* other : of_norm(runs, without)) {
+      if (other->id.seed != with->id.seed) continue;
+      const auto a = with->steps_to(loss), b = other->steps_to(loss);
+      a&& b ? ratios.push_back(static_cast<double>(*b) / static_cast<double>(*a))
+            : static_cast<void>(++result.missing);
+    }
+  }
+  result.interval = mean_interval(ratios);
+  return result;
+}
+
+std::string ratio_text(const Ratio& ratio) {
+  if (ratio.interval.count == 0) return "not reached";
+  std::string text = with_interval(ratio.interval, 2) + "×";
+  if (ratio.missing > 0) text += fmt::format(" (not reached with {})", over_seeds(ratio.missing));
+  return text;
+}
+
+Claim speed_claim(std::span<const MajorityRun> runs) {
+  constexpr double loss = 0.5;
+  const Ratio code = steps_ratio(runs, "published", loss), equal = steps_ratio(runs, "rmsnorm", loss),
+              literal = steps_ratio(runs, "xsigma", loss);
+  Claim claim;
+  claim.where = "Fig. 2a, §4.1";
+  claim.claim = "Without projection, training takes 3× as many steps";
+  claim.published = "3×";
+  claim.measured = fmt::format(
+      "steps to loss {}, without over with projection: {} as in the published code (norm 1/√d), {} at equal "
+      "scale (norm "
+      "√d), {} for x/σ",
+      loss, ratio_text(code), ratio_text(equal), ratio_text(literal));
+  if (code.interval.count < 2 || equal.interval.count < 2) {
+    claim.why = "Fewer than two seeds reached this loss.";
+    return claim;
+  }
+  claim.why = fmt::format("Ratios seed by seed, {}; 95 % intervals.", over_seeds(equal.interval.count));
+  // The claim is that removing the projection costs much: at least half as much again, beyond doubt.
+  if (equal.interval.low > 1.5) {
+    claim.holds = Holds::yes;
+  } else if (code.interval.low > 1.5) {
+    claim.holds = Holds::conditionally;
+    claim.condition =
+        "the norm without projection also makes its output d times smaller, as the published code does by "
+        "mistake";
+    claim.why += fmt::format(
+        " The code divides by √d where it should multiply, so that keys and values enter attention d times "
+        "smaller. At "
+        "equal scale the projection {}.",
+        equal.interval.high < 1  ? "makes training slower, not faster"
+        : equal.interval.low > 1 ? "helps, but by far less"
+                                 : "makes no difference that these seeds can show");
+  } else {
+    claim.holds = Holds::no;
+  }
+  return claim;
+}
+
+Claim alignment_claim(std::span<const MajorityRun> runs) {
+  Claim claim;
+  claim.where = "Fig. 2b";
+  claim.claim = "With projection the queries turn to 1, without they do not";
+  claim.published = "with: 70° → 20° @6K → 11° @17K; without: 70–75° → 83° @17K";
+  bool with = false, without = true, any = false;
+  for (const std::string& norm : norms_of(runs)) {
+    const Runs chosen = of_norm(runs, norm);
+    if (chosen.empty()) continue;
+    const Interval first = mean_interval(values_at(chosen, 0, angle)),
+                   last = mean_interval(last_values(chosen, angle));
+    claim.measured += fmt::format("{}{}: {:.0f}° → {}° @{}", claim.measured.empty() ? "" : "; ", norm,
+                                  first.mean, with_interval(last, 1), chosen.front()->step);
+    if (norm == "layernorm") {
+      with = last.mean < 30;
+    } else if (!norm.starts_with("project")) {
+      any = true;
+      without = without && last.mean > 60;
+    }
+  }
+  const Runs layernorm = of_norm(runs, "layernorm");
+  if (layernorm.empty() || !any) return claim;
+  const bool early = layernorm.front()->step < 6000 && !with;
+  claim.holds = with && without ? Holds::yes : early ? Holds::open : Holds::no;
+  claim.why = fmt::format(
+      "Mean angle of the test tokens' queries to 1, {}; below 30° counts as aligned, above 60° as not.",
+      over_seeds(layernorm.size()));
+  return claim;
+}
+
+constexpr std::pair<const char*, const char*> kLabels[] = {
+    {"layernorm", "with projection"}, {"published", "without, as the published code computes it"}};
+
+Runs sorted_by_norm(std::span<const MajorityRun> runs, const std::vector<std::string>& norms) {
+  Runs all;
+  for (const std::string& norm : norms) {
+    const Runs chosen = of_norm(runs, norm);
+    all.insert(all.end(), chosen.begin(), chosen.end());
+  }
+  return all;
+}
+
+CurveFigure::Curve curve(const Runs& runs, const std::string& name, Value value) {
+  CurveFigure::Curve result;
+  result.name = name;
+  for (const MajorityRow& row : runs.front()->rows) {
+    const Interval interval = mean_interval(values_at(runs, row.step, value));
+    if (interval.count == 0) continue;
+    result.x.push_back(static_cast<double>(row.step));
+    result.y.push_back(interval.mean);
+    result.low.push_back(interval.low);
+    result.high.push_back(interval.high);
+  }
+  if (runs.size() < 2) result.low.clear(), result.high.clear();
+  return result;
+}
+
+CurveFigure::Panel panel(std::span<const MajorityRun> runs, const std::string& title,
+                         const std::string& y_label, Value value, std::span<const PublishedValue> published,
+                         bool log_y) {
+  CurveFigure::Panel result;
+  result.title = title;
+  result.x_label = "training step";
+  result.y_label = y_label;
+  result.log_y = log_y;
+  std::uint64_t last = 0;
+  for (const std::string& norm : norms_of(runs)) {
+    const Runs chosen = of_norm(runs, norm);
+    if (chosen.empty()) continue;
+    result.curves.push_back(curve(chosen, norm, value));
+    for (const MajorityRun* run : chosen) last = std::max(last, run->step);
+  }
+  for (const PublishedValue& point : published) {
+    if (point.step <= last) {
+      result.marks.push_back(
+          {point.norm, static_cast<double>(point.step), point.value, "read off the paper's figure"});
+    }
+  }
+  return result;
+}
+
+std::string seeds_caption(std::span<const MajorityRun> runs) {
+  std::vector<std::uint64_t> seeds;
+  for (const MajorityRun& run : runs) {
+    if (std::find(seeds.begin(), seeds.end(), run.id.seed) == seeds.end()) seeds.push_back(run.id.seed);
+  }
+  std::string text = seeds.size() == 1 ? "Seed " : "Seeds ";
+  for (std::size_t i = 0; i < seeds.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", seeds[i]);
+  return text + (seeds.size() == 1 ? "." : "; bands are 95 % intervals of the mean over seeds.");
+}
+
+Figure curves(const std::string& name, const std::string& title, CurveFigure figure) {
+  return {name, title, figure.caption, curves_svg(figure), curves_csv(figure)};
+}
+
+// The first value of a loss at which the runs of two norms can be compared: reached by all of both.
+std::optional<double> common_loss(const Runs& a, const Runs& b) {
+  for (const double loss : {0.2, 0.3, 0.5, 1.0, 2.0}) {
+    const auto reached = [&](const MajorityRun* run) { return run->steps_to(loss).has_value(); };
+    if (std::all_of(a.begin(), a.end(), reached) && std::all_of(b.begin(), b.end(), reached)) return loss;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const PublishedValue> published_losses() {
+  return kLosses;
+}
+std::span<const PublishedValue> published_angles() {
+  return kAngles;
+}
+std::span<const PublishedValue> published_accuracies() {
+  return kAccuracies;
+}
+
+std::vector<Claim> claims_of_figure2(std::span<const MajorityRun> runs) {
+  std::vector<Claim> claims = {speed_claim(runs)};
+  for (const auto& [norm, label] : kLabels) {
+    Claim claim = curve_claim(runs, kLosses, norm, train_loss, 0.03, 2);
+    claim.where = "Fig. 2a";
+    claim.claim = fmt::format("Training loss, {} ({})", label, norm);
+    claims.push_back(std::move(claim));
+  }
+  claims.push_back(alignment_claim(runs));
+  return claims;
+}
+
+std::vector<Claim> claims_of_figure3(std::span<const MajorityRun> runs) {
+  std::vector<Claim> claims;
+  for (const auto& [norm, label] : kLabels) {
+    Claim claim = curve_claim(runs, kAccuracies, norm, accuracy, 0.02, 2);
+    claim.where = "Fig. 3";
+    claim.claim = fmt::format("Test accuracy, {} ({})", label, norm);
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+std::vector<Claim> claims_of_figure1ab(std::span<const MajorityRun> runs) {
+  Claim with, without;
+  with.where = "Fig. 1b";
+  with.claim = "With LayerNorm, d = 3: keys lie in the plane orthogonal to 1, queries along 1";
+  with.published = "picture";
+  without.where = "Fig. 1a";
+  without.claim = "Without: no apparent structure";
+  without.published = "picture";
+  for (const std::string& norm : norms_of(runs)) {
+    const Runs chosen = of_norm(runs, norm);
+    if (chosen.empty()) continue;
+    std::vector<double> flatness, angles, accuracies;
+    for (const MajorityRun* run : chosen) {
+      const TypeGeometry geometry = type_geometry(run->spec, run->parameters);
+      flatness.push_back(100 * out_of_plane(geometry.keys));
+      angles.push_back(run->rows.back().angle_mean);
+      accuracies.push_back(100 * run->rows.back().test.accuracy);
+    }
+    const Interval flat = mean_interval(flatness), turn = mean_interval(angles),
+                   right = mean_interval(accuracies);
+    Claim& claim = norm == "layernorm" ? with : without;
+    claim.measured += fmt::format(
+        "{}{}: {:.2g} % of the keys' energy outside their best plane, queries at {}° to 1, test accuracy {} "
+        "%",
+        claim.measured.empty() ? "" : "; ", norm, flat.mean, with_interval(turn, 1), with_interval(right, 1));
+    const std::string seeds = fmt::format(
+        "Over {}. Random directions in three dimensions lie at 57° on average.", over_seeds(chosen.size()));
+    claim.why = seeds;
+    const bool flat_keys = flat.high < 0.01 || flat.mean < 0.01;
+    const bool aligned = turn.mean < 30;
+    if (norm == "layernorm") {
+      // That the keys lie in the plane is what LayerNorm is; that queries turn to its normal is what was
+      // learned.
+      claim.holds = flat_keys && aligned ? Holds::yes : Holds::no;
+      if (flat_keys && !aligned)
+        claim.why += " The keys lie in the plane, as they must; the queries do not turn to 1.";
+    } else {
+      const bool structured = flat_keys || aligned;
+      if (claim.holds != Holds::no) claim.holds = structured ? Holds::no : Holds::yes;
+      if (structured) claim.why += fmt::format(" {} shows structure.", norm);
+    }
+  }
+  std::vector<Claim> claims;
+  for (Claim* claim : {&without, &with}) {
+    if (claim->measured.empty()) claim->measured = "not run";
+    claims.push_back(std::move(*claim));
+  }
+  return claims;
+}
+
+std::vector<Claim> answers_to_followups(std::span<const MajorityRun> runs) {
+  std::vector<Claim> claims;
+  const Runs layernorm = of_norm(runs, "layernorm");
+  for (const std::string& norm : norms_of(runs)) {
+    if (!norm.starts_with("project:")) continue;
+    const Runs chosen = of_norm(runs, norm);
+    const std::string normals = norm.substr(norm.find(':') + 1);
+    Claim claim;
+    claim.where = "§6, asked";
+    claim.claim = normals == "1" ? "Would one learned normal do instead of 1?"
+                                 : fmt::format("What if keys are orthogonal to {} learned normals?", normals);
+    claim.published = "asked, not answered";
+    const auto loss = chosen.empty() || layernorm.empty() ? std::nullopt : common_loss(layernorm, chosen);
+    if (!loss) {
+      claim.measured = "no common loss reached";
+      claims.push_back(std::move(claim));
+      continue;
+    }
+    std::vector<double> ratios;
+    for (const MajorityRun* run : chosen) {
+      for (const MajorityRun* with : layernorm) {
+        if (with->id.seed == run->id.seed) {
+          ratios.push_back(static_cast<double>(*run->steps_to(*loss)) /
+                           static_cast<double>(*with->steps_to(*loss)));
+        }
+      }
+    }
+    const Interval ratio = mean_interval(ratios),
+                   final_accuracy = mean_interval(last_values(chosen, accuracy));
+    claim.measured =
+        fmt::format("steps to loss {}: {}× those of LayerNorm; test accuracy {} after {}", *loss,
+                    with_interval(ratio, 2), with_interval(final_accuracy, 3), chosen.front()->step);
+    const char* outcome = ratio.low > 1    ? "Slower than the fixed normal 1."
+                          : ratio.high < 1 ? "Faster than the fixed normal 1."
+                                           : "No difference that these seeds can show.";
+    claim.holds = ratio.count < 2 ? Holds::open : ratio.low > 1 ? Holds::no : Holds::yes;
+    claim.why = fmt::format("{} Seed by seed, {}.", outcome, over_seeds(ratio.count));
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+Figure figure2(std::span<const MajorityRun> runs) {
+  CurveFigure figure;
+  figure.panels.push_back(
+      panel(runs, "Training loss (Fig. 2a)", "cross-entropy, nats", train_loss, kLosses, true));
+  figure.panels.push_back(
+      panel(runs, "Angle of the queries to 1 (Fig. 2b)", "degrees", angle, kAngles, false));
+  figure.panels.back().y_low = 0;
+  figure.panels.back().y_high = 90;
+  figure.panels.push_back(
+      panel(runs, "Attention: distance from uniform", "total variation", distance, {}, false));
+  figure.caption =
+      "Diamonds are the published values; published and xsigma are the norm without projection as the "
+      "paper's code and its formula have it, rmsnorm the one at LayerNorm's scale. " +
+      seeds_caption(runs);
+  return curves("fig2", "Majority: does projection speed up training, and do queries turn to 1?",
+                std::move(figure));
+}
+
+Figure figure3(std::span<const MajorityRun> runs) {
+  CurveFigure figure;
+  figure.panels.push_back(
+      panel(runs, "Test accuracy per position (Fig. 3)", "share right", accuracy, kAccuracies, false));
+  figure.panels.push_back(panel(
+      runs, "Test sequences right at every position", "share right",
+      [](const MajorityRow& row) { return row.test.sequence_accuracy; }, {}, false));
+  for (CurveFigure::Panel& each : figure.panels) each.y_low = 0, each.y_high = 1;
+  figure.caption = "Diamonds are the published values. " + seeds_caption(runs);
+  return curves("fig3", "Majority: test accuracy", std::move(figure));
+}
+
+Figure figure1ab(std::span<const MajorityRun> runs) {
+  ScatterFigure figure;
+  for (const std::string& norm : norms_of(runs)) {
+    ScatterFigure::Panel each;
+    each.title = norm + (norm == "layernorm"   ? " (Fig. 1b)"
+                         : norm == "published" ? " (Fig. 1a, as the code computes it)"
+                                               : "");
+    each.ones_plane = true;
+    ScatterFigure::Group keys, queries;
+    keys.name = "keys";
+    queries.name = "queries";
+    queries.arrows = true;
+    for (const MajorityRun* run : sorted_by_norm(runs, {norm})) {
+      const TypeGeometry geometry = type_geometry(run->spec, run->parameters);
+      // Directions: lengths differ between norms and runs by more than a picture can hold.
+      const auto add = [&](const Matrix<double>& rows, ScatterFigure::Group& group, const char* what) {
+        for (std::size_t r = 0; r < rows.rows(); ++r) {
+          const auto row = rows[r];
+          const double length = std::sqrt(row[0] * row[0] + row[1] * row[1] + row[2] * row[2]);
+          if (!(length > 0)) continue;
+          group.points.push_back(
+              {row[0] / length, row[1] / length, row[2] / length,
+               fmt::format("{} of class {}, seed {}, length {:.3g}", what, r, run->id.seed, length)});
+        }
+      };
+      add(geometry.keys, keys, "key");
+      add(geometry.queries, queries, "query");
+    }
+    each.groups = {std::move(keys), std::move(queries)};
+    figure.panels.push_back(std::move(each));
+  }
+  figure.caption = "Directions of keys and queries of all token types after training, all runs overlaid. " +
+                   seeds_caption(runs);
+  return {"fig1ab", "Majority in three dimensions: keys and queries", figure.caption, scatter_svg(figure),
+          scatter_csv(figure)};
+}
+
+Figure followup_figure(std::span<const MajorityRun> runs) {
+  std::vector<MajorityRun> chosen;
+  for (const MajorityRun& run : runs) {
+    if (run.id.norm == "layernorm" || run.id.norm == "rmsnorm" || run.id.norm.starts_with("project:"))
+      chosen.push_back(run);
+  }
+  CurveFigure figure;
+  figure.panels.push_back(panel(chosen, "Training loss", "cross-entropy, nats", train_loss, {}, true));
+  figure.panels.push_back(panel(chosen, "Test accuracy per position", "share right", accuracy, {}, false));
+  figure.panels.back().y_low = 0;
+  figure.panels.back().y_high = 1;
+  figure.panels.push_back(
+      panel(chosen, "Attention: distance from uniform", "total variation", distance, {}, false));
+  figure.caption = "project:k makes keys orthogonal to k learned normals instead of 1, then scales to √d. " +
+                   seeds_caption(chosen);
+  return curves("followups", "The paper's open questions: learned normals", std::move(figure));
+}
+
+}  // namespace normscope
