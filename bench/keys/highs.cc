@@ -1,52 +1,15 @@
 // SciPy's linprog with HiGHS (python3-scipy), in a process of its own: highs.py, on the same keys as a .npy
 // file.
 #include <fmt/format.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <array>
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "competitor.h"
 #include "normscope/tensor_file.h"
+#include "python_process.h"
 
 namespace normscope::bench {
 namespace {
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string path = (std::filesystem::temp_directory_path() / "normscope-bench-XXXXXX").string();
-    if (mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  std::string output;
-  std::array<char, 4096> buffer{};
-  for (std::size_t got = 0; pipe && (got = fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;)
-    output.append(buffer.data(), got);
-  return output;
-}
 
 Answer ask(const Question& question, const std::string& program) {
   const MatrixView<const double> keys = question.keys;
