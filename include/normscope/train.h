@@ -56,21 +56,19 @@ std::size_t parameter_count(const EncoderSpec& spec);
 // bias of the attention's output 0; gains 1, biases of norms 0, α of tanh ½.
 std::vector<float> initial_parameters(const EncoderSpec& spec, std::uint64_t seed);
 
-// Sequences of one length, each with one label. Without positions and mask a sequence is a bag: the types
-// that occur in it, with their counts.
+// Sequences of one length, each with one label. Without positions and mask a sequence is a bag: how often
+// each type occurs in it.
 struct SequenceSet {
+  static constexpr std::size_t most_counted_classes = 256;
+
   std::size_t classes = 0, length = 0;
   std::vector<std::uint16_t> tokens;  // size() × length
   std::vector<std::uint16_t> labels;
-  struct Occurrence {
-    std::uint16_t type, count;
-  };
-  std::vector<Occurrence> occurrences;  // of all sequences, types ascending in each
-  std::vector<std::uint32_t> first;     // occurrences of sequence s: [first[s], first[s + 1])
+  std::vector<std::uint16_t> counts;  // size() × classes; empty if there are more than most_counted_classes
 
   std::size_t size() const { return labels.size(); }
 };
-// Fills the bags. Throws InputError if shapes do not fit or a token or label is not below `classes`.
+// Counts the types. Throws InputError if shapes do not fit or a token or label is not below `classes`.
 SequenceSet make_sequences(std::size_t classes, std::size_t length, std::vector<std::uint16_t> tokens,
                            std::vector<std::uint16_t> labels);
 
@@ -85,8 +83,8 @@ struct EncoderMeasures {
 
 // How loss and gradient are computed; every kind gives the same numbers up to rounding.
 //   generic  any spec: every position of every sequence
-//   bag      one layer, full mask, norm2 = LayerNorm: per type, what all sequences share is computed once,
-//   and a
+//   bag      one layer, full mask, norm2 = LayerNorm, at most 256 classes: per type, what all sequences share
+//   is computed once, and a
 //            sequence needs only sums weighted by its counts
 //   automatic: bag where it applies
 enum class EncoderPath { automatic, generic, bag };

@@ -39,8 +39,8 @@ class BagChunkRun {
     const auto sums = [&](std::size_t count) { return std::exchange(size, size + count * kLanes<T>); };
     const std::size_t counts = block(C), logits = block(C), mix = block(mixed), o = block(d), x1 = block(d),
                       xhat = block(d), hidden = block(F), dhidden = block(F), dx = block(d),
-                      dattention = block(d), labels = block(1), weights = block(1), inverse = block(1),
-                      loss = block(1), right = block(1);
+                      dattention = block(d), weights = block(1), inverse = block(1), loss = block(1),
+                      right = block(1);
     sums_begin_ = size;
     const std::size_t sum_e = sums(C * d), sum_w1 = sums(F * d), sum_b1 = sums(F), sum_w2 = sums(d * F),
                       sum_b2 = sums(d), sum_wo = sums(d * d), sum_x1 = sums(d), sum_mix = sums(C * (d + H));
@@ -48,7 +48,7 @@ class BagChunkRun {
     T* const base = values_.data();
     counts_ = base + counts, logits_ = base + logits, mix_ = base + mix, o_ = base + o, x1_ = base + x1;
     xhat_ = base + xhat, hidden_ = base + hidden, dhidden_ = base + dhidden, dx_ = base + dx;
-    dattention_ = base + dattention, labels_ = base + labels, weights_ = base + weights;
+    dattention_ = base + dattention, weights_ = base + weights;
     inverse_ = base + inverse, loss_ = base + loss, right_ = base + right;
     sum_e_ = base + sum_e, sum_w1_ = base + sum_w1, sum_b1_ = base + sum_b1, sum_w2_ = base + sum_w2;
     sum_b2_ = base + sum_b2, sum_wo_ = base + sum_wo, sum_x1_ = base + sum_x1, sum_mix_ = base + sum_mix;
@@ -81,7 +81,7 @@ class BagChunkRun {
         const auto weight = static_cast<double>(weights_[p]);
         total.loss += weight * static_cast<double>(loss_[p]);
         total.accuracy += weight * static_cast<double>(right_[p]);
-        if (right_[p] == 0) total.wrong.push_back(batch_.pairs[begin + p].row);
+        if (right_[p] == 0) total.wrong.push_back(batch_.rows[begin + p]);
       }
     }
   }
@@ -91,15 +91,16 @@ class BagChunkRun {
 
   void gather(std::size_t type, std::size_t begin, std::size_t end) {
     for (std::size_t p = 0; p < end - begin; ++p) {
-      const BagPair pair = batch_.pairs[begin + p];
-      const std::uint16_t* const counts = batch_.counts.data() + pair.row * C;
+      const std::uint32_t row = batch_.rows[begin + p];
+      const std::uint16_t* const counts = batch_.counts.data() + row * C;
       for (std::size_t u = 0; u < C; ++u) counts_[u * kBlock + p] = static_cast<T>(counts[u]);
-      labels_[p] = static_cast<T>(batch_.labels[pair.row]);
-      weights_[p] = static_cast<T>(pair.count * batch_.weight);
+      labels_[p] = batch_.labels[row];
+      weights_[p] = static_cast<T>(counts[type] * batch_.weight);
     }
     for (std::size_t p = end - begin; p < kBlock; ++p) {  // padding: any sequence will do, without weight
       for (std::size_t u = 0; u < C; ++u) counts_[u * kBlock + p] = static_cast<T>(u == type);
-      weights_[p] = labels_[p] = 0;
+      weights_[p] = 0;
+      labels_[p] = 0;
     }
   }
 
@@ -193,9 +194,10 @@ class BagChunkRun {
   const BagBatch& batch_;
   const std::size_t C, d, H, F;
   std::vector<T> values_;
+  std::uint16_t labels_[kBlock] = {};
   std::size_t sums_begin_ = 0;
-  T *counts_, *logits_, *mix_, *o_, *x1_, *xhat_, *hidden_, *dhidden_, *dx_, *dattention_, *labels_,
-      *weights_, *inverse_, *loss_, *right_;
+  T *counts_, *logits_, *mix_, *o_, *x1_, *xhat_, *hidden_, *dhidden_, *dx_, *dattention_, *weights_,
+      *inverse_, *loss_, *right_;
   T *sum_e_, *sum_w1_, *sum_b1_, *sum_w2_, *sum_b2_, *sum_wo_, *sum_x1_, *sum_mix_;
   ColumnNorm<T> norm2_;
 };

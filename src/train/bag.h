@@ -22,20 +22,16 @@ struct BagTables {
   T eps = 0;                 // of norm2
 };
 
-struct BagPair {
-  std::uint32_t row;    // of the batch
-  std::uint16_t count;  // of the type in the sequence
-};
 // The sequences of a batch side by side, so that the pairs of a type, which come in the order of rows, are
 // read as a stream.
 struct BagBatch {
   std::vector<std::uint16_t> counts;  // rows × classes
   std::vector<std::uint16_t> labels;  // of the rows
-  std::vector<BagPair> pairs;         // by type
+  std::vector<std::uint32_t> rows;    // for each type, from type · number of rows on: the rows it occurs in
   std::size_t length = 0;             // of a sequence
   double weight = 0;                  // of one position: 1/(rows · length)
 };
-// Pairs [begin, end) of one type.
+// Pairs of one type: entries [begin, end) of BagBatch::rows.
 struct BagChunk {
   std::size_t type, begin, end;
 };

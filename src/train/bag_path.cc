@@ -209,37 +209,32 @@ class BagPath final : public EncoderGradient<T> {
 
   // Pairs by type, and the chunks they are processed in.
   void gather(const SequenceSet& set, std::span<const std::uint32_t> batch) {
-    const std::size_t C = spec_.classes;
-    std::vector<std::size_t> next(C + 1, 0);
-    batch_.counts.assign(batch.size() * C, 0);
-    batch_.labels.resize(batch.size());
-    for (std::size_t row = 0; row < batch.size(); ++row) {
-      // The sequences of a batch lie anywhere in the set.
-      if (row + 16 < batch.size()) __builtin_prefetch(&set.first[batch[row + 16]]);
-      if (row + 8 < batch.size()) __builtin_prefetch(&set.occurrences[set.first[batch[row + 8]]]);
-      const std::uint32_t s = batch[row];
-      for (std::uint32_t i = set.first[s]; i < set.first[s + 1]; ++i) {
-        const auto [type, count] = set.occurrences[i];
-        batch_.counts[row * C + type] = count;
-        ++next[type + 1U];
-      }
-      batch_.labels[row] = set.labels[s];
-    }
-    std::partial_sum(next.begin(), next.end(), next.begin());
+    const std::size_t C = spec_.classes, rows = batch.size();
+    batch_.counts.resize(rows * C);
+    batch_.labels.resize(rows);
+    batch_.rows.resize(rows * C);
     batch_.length = set.length;
-    batch_.weight = 1 / (static_cast<double>(batch.size()) * static_cast<double>(set.length));
-    batch_.pairs.resize(next.back());
+    batch_.weight = 1 / (static_cast<double>(rows) * static_cast<double>(set.length));
+    std::vector<std::size_t> end(C);
+    for (std::size_t t = 0; t < C; ++t) end[t] = t * rows;
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      // The sequences of a batch lie anywhere in the set.
+      if (row + 8 < rows) {
+        __builtin_prefetch(&set.counts[batch[row + 8] * C]);
+        __builtin_prefetch(&set.labels[batch[row + 8]]);
+      }
+      std::copy_n(set.counts.data() + batch[row] * C, C, batch_.counts.data() + row * C);
+      batch_.labels[row] = set.labels[batch[row]];
+      const std::uint16_t* const counts = batch_.counts.data() + row * C;
+      for (std::size_t t = 0; t < C; ++t) {  // without a branch: whether a type occurs cannot be foreseen
+        batch_.rows[std::min(end[t], rows * C - 1)] = row;
+        end[t] += counts[t] != 0;
+      }
+    }
     chunks_.clear();
     for (std::size_t t = 0; t < C; ++t) {
-      for (std::size_t begin = next[t]; begin < next[t + 1]; begin += kChunk) {
-        chunks_.push_back({t, begin, std::min(begin + kChunk, next[t + 1])});
-      }
-    }
-    for (std::uint32_t row = 0; row < batch.size(); ++row) {
-      const std::uint32_t s = batch[row];
-      for (std::uint32_t i = set.first[s]; i < set.first[s + 1]; ++i) {
-        const auto [type, count] = set.occurrences[i];
-        batch_.pairs[next[type]++] = {row, count};
+      for (std::size_t begin = t * rows; begin < end[t]; begin += kChunk) {
+        chunks_.push_back({t, begin, std::min(begin + kChunk, end[t])});
       }
     }
   }
@@ -350,7 +345,8 @@ bool is_bag_of_types(const EncoderSpec& spec) {
   NormSpec norm2 = spec.norm2;
   norm2.affine = false;
   norm2.eps = 0;
-  return spec.layers == 1 && spec.mask == AttentionMask::full && norm2 == parse_norm("layernorm");
+  return spec.layers == 1 && spec.mask == AttentionMask::full && norm2 == parse_norm("layernorm") &&
+         spec.classes <= SequenceSet::most_counted_classes;
 }
 
 template <class T>

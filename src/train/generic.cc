@@ -28,7 +28,7 @@ class GenericRun {
         residual_(spec_.dimension, columns_),
         logits_(spec_.classes, columns_),
         dx_(spec_.dimension, columns_),
-        labels_(1, columns_),
+        labels_(columns_, 0),
         weights_(1, columns_),
         loss_(1, columns_),
         right_(1, columns_),
@@ -104,7 +104,7 @@ class GenericRun {
   }
 
   void cross_entropy(std::uint32_t s, bool judge) {
-    std::fill_n(labels_.data(), columns_, static_cast<T>(job_.set->labels[s]));
+    std::fill(labels_.begin(), labels_.end(), job_.set->labels[s]);
     cross_entropy_columns(spec_.classes, logits_.data(), columns_, labels_.data(), weights_.data(),
                           {loss_.data(), judge ? right_.data() : nullptr}, columns_);
   }
@@ -124,7 +124,9 @@ class GenericRun {
   const std::size_t columns_;
   EncoderSlices<const T> slices_;
   std::vector<EncoderLayer<T>> layers_;
-  Block<T> residual_, logits_, dx_, labels_, weights_, loss_, right_;
+  Block<T> residual_, logits_, dx_;
+  std::vector<std::uint16_t> labels_;
+  Block<T> weights_, loss_, right_;
   std::vector<T> embedding_sums_;
   std::vector<double> embedding_totals_;
 };

@@ -15,6 +15,7 @@
 #include <hwy/highway.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "train/columns.h"
 
@@ -128,23 +129,37 @@ HWY_INLINE void product(std::size_t rows, std::size_t depth, Weights<T> weights,
 
 // Products of two sets of rows, summed over columns but not yet over the lanes of a vector:
 // sums[(m·count_b + k)·lanes + l] += Σ over columns of lane l of a[m]·b[k].
+template <std::size_t kRows, std::size_t kVectors, class T>
+HWY_INLINE void add_outer_tile(const T* HWY_RESTRICT a, std::size_t a_stride, std::size_t count_b,
+                               const T* HWY_RESTRICT b, std::size_t b_stride, T* HWY_RESTRICT sums) {
+  Vec<T> left[kRows][kVectors];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t v = 0; v < kVectors; ++v) left[r][v] = load(a + r * a_stride + v * kLanes<T>);
+  }
+  for (std::size_t k = 0; k < count_b; ++k) {
+    Vec<T> sum[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) sum[r] = load(sums + (r * count_b + k) * kLanes<T>);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const Vec<T> right = load(b + k * b_stride + v * kLanes<T>);
+      for (std::size_t r = 0; r < kRows; ++r) sum[r] = hn::MulAdd(left[r][v], right, sum[r]);
+    }
+    for (std::size_t r = 0; r < kRows; ++r) store(sum[r], sums + (r * count_b + k) * kLanes<T>);
+  }
+}
+
 template <class T>
-HWY_INLINE void add_outer(std::size_t count_a, const T* HWY_RESTRICT a, std::size_t a_stride,
-                          std::size_t count_b, const T* HWY_RESTRICT b, std::size_t b_stride,
-                          T* HWY_RESTRICT sums, std::size_t columns) {
+HWY_INLINE void add_outer(std::size_t count_a, const T* a, std::size_t a_stride, std::size_t count_b,
+                          const T* b, std::size_t b_stride, T* sums, std::size_t columns) {
   for_column_tiles<T>(columns, [&](auto vectors, std::size_t c) HWY_ATTR {
     constexpr std::size_t kVectors = decltype(vectors)::value;
-    for (std::size_t m = 0; m < count_a; ++m) {
-      Vec<T> left[kVectors];
-      for (std::size_t v = 0; v < kVectors; ++v) left[v] = load(a + m * a_stride + c + v * kLanes<T>);
-      for (std::size_t k = 0; k < count_b; ++k) {
-        T* const place = sums + (m * count_b + k) * kLanes<T>;
-        Vec<T> sum = load(place);
-        for (std::size_t v = 0; v < kVectors; ++v) {
-          sum = hn::MulAdd(left[v], load(b + k * b_stride + c + v * kLanes<T>), sum);
-        }
-        store(sum, place);
-      }
+    std::size_t m = 0;
+    for (; m + 2 <= count_a; m += 2) {
+      add_outer_tile<2, kVectors>(a + m * a_stride + c, a_stride, count_b, b + c, b_stride,
+                                  sums + m * count_b * kLanes<T>);
+    }
+    if (m < count_a) {
+      add_outer_tile<1, kVectors>(a + m * a_stride + c, a_stride, count_b, b + c, b_stride,
+                                  sums + m * count_b * kLanes<T>);
     }
   });
 }
@@ -237,38 +252,40 @@ struct ColumnLoss {
   T* right;  // 1 where the highest logit is the label's, else 0; or null
 };
 
-// Cross-entropy of `classes` logits per column against labels[column] (a class as a number). Puts the
+// Cross-entropy of `classes` logits per column against labels[column]. Puts the
 // gradient weight·(softmax − [class = label]) in place of the logits.
 template <class T>
 HWY_INLINE void cross_entropy_columns(std::size_t classes, T* HWY_RESTRICT logits, std::size_t stride,
-                                      const T* HWY_RESTRICT labels, const T* HWY_RESTRICT weights,
+                                      const std::uint16_t* HWY_RESTRICT labels, const T* HWY_RESTRICT weights,
                                       ColumnLoss<T> result, std::size_t columns) {
   const Tag<T> tag;
+  // What concerns the label only is done number by number: one of `classes` rows.
+  for (std::size_t c = 0; c < columns; ++c) result.loss[c] = -logits[labels[c] * stride + c];
   for (std::size_t c = 0; c < columns; c += kLanes<T>) {
-    const Vec<T> label = load(labels + c), weight = load(weights + c);
-    Vec<T> top = load(logits + c), picked = zero<T>(), winner = zero<T>();
-    for (std::size_t k = 0; k < classes; ++k) {
-      const Vec<T> logit = load(logits + k * stride + c), index = splat(static_cast<T>(k));
-      if (result.right != nullptr) winner = hn::IfThenElse(hn::Gt(logit, top), index, winner);
+    Vec<T> top = load(logits + c), winner = zero<T>();
+    for (std::size_t k = 1; k < classes; ++k) {
+      const Vec<T> logit = load(logits + k * stride + c);
+      if (result.right != nullptr) {
+        winner = hn::IfThenElse(hn::Gt(logit, top), splat(static_cast<T>(k)), winner);
+      }
       top = hn::Max(top, logit);
-      picked = hn::IfThenElse(hn::Eq(label, index), logit, picked);
     }
+    if (result.right != nullptr) store(winner, result.right + c);
     Vec<T> sum = zero<T>();
     for (std::size_t k = 0; k < classes; ++k) {
       const Vec<T> e = hn::Exp(tag, hn::Sub(load(logits + k * stride + c), top));
       sum = hn::Add(sum, e);
       store(e, logits + k * stride + c);
     }
-    store(hn::Add(hn::Log(tag, sum), hn::Sub(top, picked)), result.loss + c);
-    if (result.right != nullptr) {
-      store(hn::IfThenElse(hn::Eq(winner, label), splat(T(1)), zero<T>()), result.right + c);
-    }
-    const Vec<T> share = hn::Div(weight, sum);
+    store(hn::Add(hn::Log(tag, sum), hn::Add(top, load(result.loss + c))), result.loss + c);
+    const Vec<T> share = hn::Div(load(weights + c), sum);
     for (std::size_t k = 0; k < classes; ++k) {
-      const Vec<T> target = hn::IfThenElseZero(hn::Eq(label, splat(static_cast<T>(k))), weight);
-      store(hn::MulSub(load(logits + k * stride + c), share, target), logits + k * stride + c);
+      store(hn::Mul(load(logits + k * stride + c), share), logits + k * stride + c);
     }
   }
+  for (std::size_t c = 0; c < columns; ++c) logits[labels[c] * stride + c] -= weights[c];
+  if (result.right == nullptr) return;
+  for (std::size_t c = 0; c < columns; ++c) result.right[c] = result.right[c] == static_cast<T>(labels[c]);
 }
 
 // relu in place.

@@ -192,16 +192,10 @@ SequenceSet make_sequences(std::size_t classes, std::size_t length, std::vector<
   };
   require(tokens, "token");
   require(labels, "label");
-  SequenceSet set{classes, length, std::move(tokens), std::move(labels), {}, {0}};
-  std::vector<std::uint16_t> counts(classes, 0);
-  for (std::size_t s = 0; s < set.size(); ++s) {
-    std::fill(counts.begin(), counts.end(), std::uint16_t{0});
-    for (std::size_t i = 0; i < length; ++i) ++counts[set.tokens[s * length + i]];
-    for (std::size_t type = 0; type < classes; ++type) {
-      if (counts[type] > 0) set.occurrences.push_back({static_cast<std::uint16_t>(type), counts[type]});
-    }
-    set.first.push_back(static_cast<std::uint32_t>(set.occurrences.size()));
-  }
+  SequenceSet set{classes, length, std::move(tokens), std::move(labels), {}};
+  if (classes > SequenceSet::most_counted_classes) return set;
+  set.counts.assign(set.size() * classes, 0);
+  for (std::size_t i = 0; i < set.tokens.size(); ++i) ++set.counts[i / length * classes + set.tokens[i]];
   return set;
 }
 
