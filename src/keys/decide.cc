@@ -100,7 +100,7 @@ class SetDecider {
       offsets_ = offsets;
     // Yet if they are rounded numbers, a covered key may owe its verdict to that.
     rounded_equal_offsets_ = offsets_.empty() && !offsets.empty() && offsets[0] != 0 && !options.noise;
-    hull_ = affine_hull(keys, options.rank, options.unit_roundoff);
+    hull_ = affine_hull(keys, options.rank, options.unit_roundoff, options.smallest_rounding);
     groups_ = group_equal_keys(keys, offsets_, hull_.kept);
   }
 
