@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "keys/exact.h"
+#include "keys/exact_margin.h"
 #include "keys/hull.h"
 #include "keys/search.h"
 #include "keys/weight.h"
