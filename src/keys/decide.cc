@@ -46,6 +46,18 @@ void check_input(MatrixView<const double> keys, std::span<const double> offsets)
                                    i, std::isnan(offsets[i]) ? "NaN" : "infinite"));
 }
 
+void check_options(const KeyOptions& options) {
+  const auto check = [](double value, const char* what) {
+    if (!(value >= 0 && std::isfinite(value)))
+      throw InputError(fmt::format("{} is {}: it must be a finite number of at least 0", what, value));
+  };
+  check(options.noise.value_or(0), "noise");
+  check(options.query_norm.value_or(0), "query_norm");
+  check(options.unit_roundoff, "unit_roundoff");
+  check(options.offset_roundoff, "offset_roundoff");
+  check(options.smallest_rounding, "smallest_rounding");
+}
+
 double norm(std::span<const double> v) {
   return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
 }
@@ -703,6 +715,7 @@ const char* name_of(Verdict verdict) {
 
 KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
                    const Executor& executor) {
+  check_options(options);
   check_input(keys, offsets);
   return SetDecider(keys, offsets, options, executor).run();
 }
@@ -714,6 +727,7 @@ std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> se
     throw InputError(
         fmt::format("{} lists of score offsets were given for {} sets of keys: one per set is needed",
                     offsets.size(), sets.size()));
+  check_options(options);
   const auto offsets_of = [&](std::size_t s) {
     return offsets.empty() ? std::span<const double>{} : offsets[s];
   };

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "normscope/error.h"
+#include "support/temporary_directory.h"
 
 namespace normscope {
 namespace {
@@ -92,33 +93,7 @@ void expect_mentions(const std::string& message, std::initializer_list<const cha
     EXPECT_NE(message.find(fact), std::string::npos) << fact << " in: " << message;
 }
 
-class Directory {
- public:
-  Directory() {
-    std::string pattern = (fs::temp_directory_path() / "normscope-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-    fs::permissions(path_, fs::perms::all);
-  }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  ~Directory() {
-    std::error_code ignored;
-    fs::permissions(path_, fs::perms::all, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string file(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return file(name);
-  }
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+using Directory = TemporaryDirectory;
 
 std::string content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
