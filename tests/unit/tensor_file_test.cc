@@ -697,7 +697,7 @@ TEST(TensorFiles, NameWhatIsNotATensorFile) {
   expect_rejected("hello, world", "begins with the bytes 68 65 6c 6c 6f 2c 20 77");
   expect_rejected("\x93NUM", "begins with the bytes 93 4e 55 4d");
   expect_rejected("version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer");
-  expect_rejected("\x80\x02}q\x00.", "Python pickle");
+  expect_rejected(std::string("\x80\x02}q\x00.", 6), "Python pickle");
   expect_rejected("\x1f\x8b\x08", "gzip");
   expect_rejected("GGUF\x03", "GGUF");
   expect_rejected("\x89HDF\r\n", "HDF5");
