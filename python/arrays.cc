@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "normscope/tensor_file.h"
+
 namespace py = pybind11;
 
 namespace normscope::python {
@@ -36,20 +38,20 @@ bool holds_bfloat16(const py::handle& object) {
   return py::hasattr(object, "dtype") && name_of_dtype(object).ends_with("bfloat16");
 }
 
-// Half the distance from 1 to the next number: 2^-p for p bits of precision.
-double unit_roundoff_of(const py::array& array, const std::string& what) {
+// What the numbers were rounded to; integers that float64 holds exactly count as float64.
+DType rounding_of(const py::array& array, const std::string& what) {
   const char kind = array.dtype().kind();
   const py::ssize_t bytes = array.dtype().itemsize();
-  if (kind == 'f' && bytes == 2) return 0x1p-11;
-  if (kind == 'f' && bytes == 4) return 0x1p-24;
-  if (kind == 'f' && bytes == 8) return 0x1p-53;
-  if (kind == 'b') return 0x1p-53;
+  if (kind == 'f' && bytes == 2) return DType::float16;
+  if (kind == 'f' && bytes == 4) return DType::float32;
+  if (kind == 'f' && bytes == 8) return DType::float64;
+  if (kind == 'b') return DType::float64;
   if (kind == 'i' || kind == 'u') {
     const py::int_ limit(1LL << 53);
     if (array.size() > 0 && (array.attr("max")() > limit || array.attr("min")() < -limit)) {
       throw py::value_error(what + " holds integers beyond 2^53, which float64 cannot hold exactly");
     }
-    return 0x1p-53;
+    return DType::float64;
   }
   throw py::type_error(
       what + " must hold real numbers (float16, bfloat16, float32, float64 or integers), but its dtype is " +
@@ -60,12 +62,10 @@ double unit_roundoff_of(const py::array& array, const std::string& what) {
 
 Numbers numbers_from(const py::object& object, const std::string& what) {
   const py::array array = view(object, what);
-  const double unit_roundoff = holds_bfloat16(object) ? 0x1p-8 : unit_roundoff_of(array, what);
+  const DType rounding = holds_bfloat16(object) ? DType::bfloat16 : rounding_of(array, what);
   const auto values = array.attr("astype")("float64", py::arg("order") = "C", py::arg("copy") = false);
-  const char* precision = unit_roundoff == 0x1p-11   ? "float16"
-                          : unit_roundoff == 0x1p-53 ? "float64"
-                                                     : "float32";
-  return {values.cast<Doubles>(), unit_roundoff, py::dtype(precision)};
+  const char* precision = name_of(rounding == DType::bfloat16 ? DType::float32 : rounding);
+  return {values.cast<Doubles>(), unit_roundoff(rounding), smallest_rounding(rounding), py::dtype(precision)};
 }
 
 }  // namespace normscope::python

@@ -206,9 +206,12 @@ py::object decide(const py::object& keys, const py::object& offsets, const std::
   const auto n = static_cast<std::size_t>(values.shape(values.ndim() - 2));
   const auto d = static_cast<std::size_t>(values.shape(values.ndim() - 1));
 
+  KeyOptions options;
   Doubles shifts(0);
   if (!offsets.is_none()) {
-    shifts = numbers_from(offsets, "offsets").values;
+    const Numbers given = numbers_from(offsets, "offsets");
+    shifts = given.values;
+    options.offset_roundoff = given.unit_roundoff;
     const bool per_key = shifts.ndim() == 1 && shifts.shape(0) == values.shape(values.ndim() - 2);
     const bool per_set = batch && shifts.ndim() == 2 && shifts.shape(0) == values.shape(0) &&
                          shifts.shape(1) == values.shape(1);
@@ -218,12 +221,12 @@ py::object decide(const py::object& keys, const py::object& offsets, const std::
     }
   }
 
-  KeyOptions options;
   options.rank =
       choose<RankPolicy>(rank, "rank", {{"numerical", RankPolicy::numerical}, {"full", RankPolicy::full}});
   options.margins =
       choose<Margins>(margins, "margins", {{"exact", Margins::exact}, {"bound", Margins::bound}});
   options.unit_roundoff = unit_roundoff.value_or(numbers.unit_roundoff);
+  options.smallest_rounding = unit_roundoff ? 0 : numbers.smallest_rounding;
   options.noise = noise;
   options.certificates = certificates;
   options.exact = exact;

@@ -92,15 +92,15 @@ struct KeyCounts {
 struct KeySet {
   std::size_t n = 0, d = 0;
   std::size_t rank = 0;       // dimension of the affine hull the verdicts were decided in
-  double rank_tolerance = 0;  // directions in which the keys spread less than this (rms; for coordinates of
-                              // average size, in proportion for others) hold only rounding
+  double rank_tolerance = 0;  // a direction in which the keys spread less than this (rms; for coordinates of
+                              // average size, in proportion for others) holds only rounding
   KeyCounts counts, robust_counts;
   std::size_t exact_path = 0;  // keys that floating point could not decide
   std::vector<KeyVerdict> keys;
 };
 
 // keys: n × d, finite. offsets: empty, or n finite numbers. Throws InputError on 0 × d, NaN or Inf (by row
-// and column), or offsets of the wrong length.
+// and column), offsets of the wrong length, or a negative or infinite number or NaN among the options.
 KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
                    const Executor& executor);
 

@@ -65,12 +65,13 @@ struct NormSpec {
 // (to 1/√d, as the published code of Brody et al. does), `xsigma` (x/σ(x)), `dyt`, `qknorm` or `qknorm:h`
 // (h heads), `normals:k` (projection only), `layernorm` = `center+rmsnorm`, `project:k` =
 // `normals:k+rmsnorm`, and any projection+scaling, such as `center+unit`. Without affine part and with eps =
-// 0: callers set these. Throws InputError that lists the names.
-NormSpec parse_norm(std::string_view name);
+// 0: callers set these. Throws InputError that lists the names on offer (which does not restrict what is
+// read).
+std::span<const std::string_view> norm_names();
+std::span<const std::string_view> norm_names_without_normals();
+NormSpec parse_norm(std::string_view name, std::span<const std::string_view> offered = norm_names());
 // The shortest name that parse_norm reads back to the same projection and scaling.
 std::string name_of(const NormSpec& spec);
-// The names above, for help texts.
-std::span<const std::string_view> norm_names();
 
 // Learned numbers of one norm. An empty gain is 1, an empty bias 0; both are ignored unless spec.affine.
 template <class T>

@@ -36,6 +36,9 @@ std::size_t size_of(DType dtype);  // bytes of one element
 // for bfloat16, 2^-24 for float32, 2^-53 for float64. Integers are held exactly; the double that carries them
 // counts: 2^-53.
 double unit_roundoff(DType dtype);
+// Half the smallest positive number, which is what rounding does to numbers near 0; 0 for float64, whose half
+// is no double, and for integers.
+double smallest_rounding(DType dtype);
 
 struct TensorInfo {
   std::string name;  // empty for the one array of a .npy file; without ".npy" for a member of an .npz

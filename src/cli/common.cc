@@ -97,6 +97,14 @@ std::uint64_t parse_count(std::string_view text, std::string_view what, std::uin
   throw InputError(fmt::format("{} takes a whole number from {} to {}, not '{}'.", what, low, high, text));
 }
 
+double parse_non_negative(std::string_view text, std::string_view what) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 0 && std::isfinite(value))
+    return value;
+  throw InputError(fmt::format("{} takes a finite number of at least 0, not '{}'.", what, text));
+}
+
 std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,
                                      std::size_t high, std::size_t limit) {
   const auto wrong = [&](std::string_view why) {

@@ -38,6 +38,8 @@ void add_paper(CLI::App& app, Common& common);
 // A whole decimal number from low to high. Throws InputError that names `what` (e.g. "--draws").
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
                           std::uint64_t high);
+// A finite number of at least 0. Throws InputError that names `what`.
+double parse_non_negative(std::string_view text, std::string_view what);
 // "7", "3,5,8", "3:60" or "3:60:5" (both ends included, as far as the step reaches): ascending, without
 // duplicates, each from low to high, at most `limit` of them.
 std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,

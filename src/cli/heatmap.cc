@@ -257,9 +257,11 @@ void add_heatmap(CLI::App& app, Common& common) {
   const auto option = [&](const char* name, std::string& value, const char* type, const char* description) {
     return command->add_option(name, value, description)->type_name(type);
   };
-  option("--n", call->n, "RANGE", "Numbers of keys: 3:60, 3:60:5, 3,5,8 or 20")->capture_default_str();
-  option("--d", call->d, "RANGE", "Dimensions, written like --n")->capture_default_str();
-  option("--draws", call->draws, "N", "Random draws per cell")->capture_default_str();
+  option("--n", call->n, "RANGE",
+         "Numbers of keys, up to 1048575: 3:60, 3:60:5, 3,5,8 or 20; with --d at most 100000 cells")
+      ->capture_default_str();
+  option("--d", call->d, "RANGE", "Dimensions, up to 1048575, written like --n")->capture_default_str();
+  option("--draws", call->draws, "N", "Random draws per cell, up to 16777216")->capture_default_str();
   option("--init", call->init, "NAME", "normal N(0,1), uniform U(-1,1) or xavier U(±sqrt(6/(n+d)))")
       ->capture_default_str();
   option("--norm", call->norm, "NAME",

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "cli/common.h"
+#include "io/sentence.h"
 #include "normscope/error.h"
 #include "normscope/norm.h"
 #include "normscope/tensor_file.h"
@@ -47,8 +48,18 @@ std::string source_of(const std::string& file, const Tensor& tensor) {
   return tensor.name.empty() ? name : fmt::format("{}: tensor \"{}\"", name, printable(tensor.name));
 }
 
-std::optional<std::string> optional_name(const std::string& name) {
-  return name.empty() ? std::nullopt : std::optional(name);
+// option: how the call names a tensor of this file.
+Tensor read_named(const std::string& file, const std::string& name, std::string_view option) {
+  const TensorFile opened = TensorFile::open(file);
+  if (!name.empty()) return opened.read(name);
+  std::vector<std::string> names;
+  for (const TensorInfo& tensor : opened.tensors()) names.push_back(tensor.name);
+  for (const UnreadableTensor& tensor : opened.unreadable()) names.push_back(tensor.name);
+  if (names.size() > 1)
+    throw InputError(fmt::format("{} holds {} tensors: {}; name one of them with {}.",
+                                 file == "-" ? "standard input" : io::quoted_path(file), names.size(),
+                                 io::quoted_names(names), option));
+  return opened.read();
 }
 
 void check_finite(const KeysInput& input) {
@@ -64,7 +75,7 @@ void check_finite(const KeysInput& input) {
 }
 
 void read_offsets(const KeysCall& call, KeysInput& input) {
-  const Tensor tensor = read_tensor(call.bias, optional_name(call.bias_tensor));
+  const Tensor tensor = read_named(call.bias, call.bias_tensor, "--bias-tensor");
   const std::string source = source_of(call.bias, tensor);
   const bool fits =
       (tensor.shape.size() == 1 && tensor.shape[0] == input.n) ||
@@ -100,7 +111,7 @@ void apply_norm(const NormSpec& spec, KeysInput& input) {
 
 KeysInput read_keys(const KeysCall& call, const NormSpec& spec) {
   KeysInput input;
-  Tensor tensor = read_tensor(call.file, optional_name(call.tensor));
+  Tensor tensor = read_named(call.file, call.tensor, "--tensor");
   input.source = source_of(call.file, tensor);
   input.dtype = tensor.dtype;
   const std::size_t axes = tensor.shape.size();
@@ -130,20 +141,6 @@ KeysInput read_keys(const KeysCall& call, const NormSpec& spec) {
   return input;
 }
 
-// Half the smallest positive number: what rounding does to numbers near 0.
-double smallest_rounding(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return 0x1p-25;
-    case DType::bfloat16:
-      return 0x1p-134;
-    case DType::float32:
-      return 0x1p-150;
-    default:
-      return 0;
-  }
-}
-
 KeyOptions resolve(const KeysCall& call, const KeysInput& input) {
   KeyOptions options;
   options.rank = call.rank == "full" ? RankPolicy::full : RankPolicy::numerical;
@@ -169,11 +166,6 @@ void check_call(const KeysCall& call) {
         fmt::format("--margin is \"{}\": it takes exact, or bound (a certified lower bound, much faster in "
                     "high dimension).",
                     printable(call.margin)));
-  if (call.query_norm && !(*call.query_norm >= 0 && std::isfinite(*call.query_norm)))
-    throw InputError(
-        fmt::format("--query-norm is {}: it takes a finite number of at least 0.", *call.query_norm));
-  if (call.noise && !(*call.noise >= 0 && std::isfinite(*call.noise)))
-    throw InputError(fmt::format("--noise is {}: it takes a finite number of at least 0.", *call.noise));
   if (call.bias.empty() && !call.bias_tensor.empty())
     throw InputError("--bias-tensor names a tensor, but there is no --bias file to read it from.");
   if (call.file == "-" && call.bias == "-")
@@ -212,8 +204,8 @@ Json to_json(const KeyCounts& counts) {
 // Written piece by piece: the keys of a large set would not fit twice.
 template <class Write>
 void write_json(const Json& head, const std::vector<KeySet>& sets, const KeysCall& call, const Write& write) {
-  std::string text = head.dump();
-  text.pop_back();  // the closing brace
+  std::string text = json_text(head, -1);
+  text.resize(text.rfind('}'));
   write(text + R"(,"sets":[)");
   for (std::size_t s = 0; s < sets.size(); ++s) {
     const KeySet& set = sets[s];
@@ -270,6 +262,19 @@ std::string some_indices(const KeySet& set, Verdict verdict) {
   return text;
 }
 
+// Fewer than d + 1 keys never fill the space; what is left out beyond that was judged to be rounding, and is
+// said so.
+std::string rank_line(const KeySet& set, bool full) {
+  const std::size_t most = std::min(set.d, set.n - 1);
+  if (set.rank >= most)
+    return fmt::format("rank              {} of {} (directions with spread below {:.3g} are rounding{})\n",
+                       set.rank, set.d, set.rank_tolerance, full ? "; --rank full keeps them" : "");
+  return fmt::format(
+      "rank              {} of {}: {} left out as rounding (spread below {:.3g}); --rank full keeps {}\n",
+      set.rank, set.d, most - set.rank == 1 ? "1 direction" : fmt::format("{} directions", most - set.rank),
+      set.rank_tolerance, most - set.rank == 1 ? "it" : "them");
+}
+
 std::string screen(const KeysCall& call, const KeysInput& input, const std::vector<KeySet>& sets,
                    double seconds) {
   constexpr std::size_t kMostSets = 16;
@@ -309,9 +314,7 @@ std::string screen(const KeysCall& call, const KeysInput& input, const std::vect
       text += fmt::format("prefixes          {} of {} keys stop being selectable before the last key\n", lost,
                           set.n);
     }
-    text += fmt::format("rank              {} of {} (directions with spread below {:.3g} are rounding{})\n",
-                        set.rank, set.d, set.rank_tolerance,
-                        call.rank == "full" ? "; --rank full keeps them" : "");
+    text += rank_line(set, call.rank == "full");
     const std::size_t verified = static_cast<std::size_t>(
         std::count_if(set.keys.begin(), set.keys.end(), [](const KeyVerdict& key) { return key.verified; }));
     text += fmt::format("certificates      {} decided by error bounds, {} by rational arithmetic{}\n",
@@ -331,7 +334,7 @@ std::string screen(const KeysCall& call, const KeysInput& input, const std::vect
 
 void run(const KeysCall& call, const Common& common) {
   check_call(call);
-  const NormSpec spec = parse_norm(call.norm);
+  const NormSpec spec = parse_norm(call.norm, norm_names_without_normals());
   if (spec.projection == Projection::normals)
     throw InputError(
         fmt::format("--norm {} needs learned normals, which a file of keys does not bring: use center or "
@@ -372,7 +375,7 @@ void run(const KeysCall& call, const Common& common) {
                {"threads", made.threads}, {"isa", made.isa},       {"settings", settings}};
   if (input.norm_counts.undefined_rows() > 0) head["undefined_rows"] = input.norm_counts.undefined_rows();
   if (directory) {
-    directory->write_config("keys", made, settings.dump());
+    directory->write_config("keys", made, json_text(settings));
     std::string results;
     write_json(head, sets, call, [&](std::string_view text) { results += text; });
     directory->write("results.json", results);
@@ -400,10 +403,7 @@ void add_keys(CLI::App& app, Common& common) {
           "A .npy, .npz or .safetensors file with n × d keys or a batch of them; - is standard input")
       ->required();
   command->add_option("--tensor", call->tensor, "Which tensor of the file");
-  command
-      ->add_option(
-          "--norm", call->norm,
-          "Norm applied to the keys first: layernorm, rmsnorm, center, unit, xsigma, published, dyt, …")
+  command->add_option("--norm", call->norm, "Norm applied to the keys first, see below")
       ->capture_default_str();
   command->add_option("--bias", call->bias, "File with one score offset per key: scores are q·k + b");
   command->add_option("--bias-tensor", call->bias_tensor, "Which tensor of the --bias file");
@@ -415,15 +415,26 @@ void add_keys(CLI::App& app, Common& common) {
       ->add_option("--margin", call->margin,
                    "exact, or bound: a certified lower bound, much faster in high dimension")
       ->capture_default_str();
-  command->add_option(
-      "--noise", call->noise,
-      "Robust means: against any change of each key of this norm (default: rounding of the dtype)");
-  command->add_option("--query-norm", call->query_norm,
-                      "Also the largest softmax weight a query of norm at most R can give each key");
+  const auto number = [&](const char* name, std::optional<double>& value, const char* type,
+                          const char* description) {
+    command
+        ->add_option_function<std::string>(
+            name, [&value, name, call](const std::string& text) { value = parse_non_negative(text, name); },
+            description)
+        ->type_name(type);
+  };
+  number("--noise", call->noise, "EPS",
+         "Robust means: against any change of each key of this norm (default: rounding of the dtype)");
+  number("--query-norm", call->query_norm, "R",
+         "Also the largest softmax weight a query of norm at most R can give each key");
   command->add_flag("--prefix", call->prefix,
                     "Also the longest prefix (causal mask) in which each key is selectable");
   command->add_flag("--exact", call->exact, "Verify every certificate in rational arithmetic");
   command->add_flag("--summary", call->summary, "Leave the single keys out of the JSON");
+  std::string norms;
+  for (const std::string_view name : norm_names_without_normals())
+    norms += fmt::format("{}{}", norms.empty() ? "" : " ", name);
+  command->footer(command->get_footer() + "\n\nNorms: " + norms);
   command->callback([call, &common] { run(*call, common); });
 }
 

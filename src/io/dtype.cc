@@ -83,6 +83,19 @@ double unit_roundoff(DType dtype) {
   }
 }
 
+double smallest_rounding(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return 0x1p-25;
+    case DType::bfloat16:
+      return 0x1p-134;
+    case DType::float32:
+      return 0x1p-150;
+    default:
+      return 0;
+  }
+}
+
 namespace io {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "keys/exact.h"
+#include "keys/exact_margin.h"
 #include "keys/hull.h"
 #include "keys/search.h"
 #include "keys/weight.h"
@@ -43,6 +44,18 @@ void check_input(MatrixView<const double> keys, std::span<const double> offsets)
     if (!std::isfinite(offsets[i]))
       throw InputError(fmt::format("score offset {} (counted from 0) is {}: offsets must be finite numbers",
                                    i, std::isnan(offsets[i]) ? "NaN" : "infinite"));
+}
+
+void check_options(const KeyOptions& options) {
+  const auto check = [](double value, const char* what) {
+    if (!(value >= 0 && std::isfinite(value)))
+      throw InputError(fmt::format("{} is {}: it must be a finite number of at least 0", what, value));
+  };
+  check(options.noise.value_or(0), "noise");
+  check(options.query_norm.value_or(0), "query_norm");
+  check(options.unit_roundoff, "unit_roundoff");
+  check(options.offset_roundoff, "offset_roundoff");
+  check(options.smallest_rounding, "smallest_rounding");
 }
 
 double norm(std::span<const double> v) {
@@ -100,7 +113,7 @@ class SetDecider {
       offsets_ = offsets;
     // Yet if they are rounded numbers, a covered key may owe its verdict to that.
     rounded_equal_offsets_ = offsets_.empty() && !offsets.empty() && offsets[0] != 0 && !options.noise;
-    hull_ = affine_hull(keys, options.rank, options.unit_roundoff);
+    hull_ = affine_hull(keys, options.rank, options.unit_roundoff, options.smallest_rounding);
     groups_ = group_equal_keys(keys, offsets_, hull_.kept);
   }
 
@@ -702,6 +715,7 @@ const char* name_of(Verdict verdict) {
 
 KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
                    const Executor& executor) {
+  check_options(options);
   check_input(keys, offsets);
   return SetDecider(keys, offsets, options, executor).run();
 }
@@ -713,6 +727,7 @@ std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> se
     throw InputError(
         fmt::format("{} lists of score offsets were given for {} sets of keys: one per set is needed",
                     offsets.size(), sets.size()));
+  check_options(options);
   const auto offsets_of = [&](std::size_t s) {
     return offsets.empty() ? std::span<const double>{} : offsets[s];
   };

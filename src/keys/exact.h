@@ -45,19 +45,6 @@ ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const dou
 std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const double> points,
                                   std::span<const double> offsets, std::size_t key);
 
-// The nearest point of the hull of the other keys (with offsets: and everything below it) to a selectable
-// key, by Wolfe's method in rationals: the margin of keys that stand out by less than doubles resolve.
-// metric: what makes a dot product of the points' coordinates (rank × rank, row-major; empty: the identity).
-// hint: where to start.
-struct ExactMargin {
-  double margin;
-  // The witness that attains it, on the points' coordinates: with offsets a query, else a direction. Empty if
-  // its offset part is 0 (then every large multiple of a direction wins).
-  std::vector<Rational> query;
-};
-ExactMargin exact_margin(MatrixView<const double> points, std::span<const double> offsets, std::size_t key,
-                         std::span<const double> metric, std::span<const std::size_t> hint);
-
 // Exact barycentric coordinates of `key` in the listed keys; empty if they are not affinely independent, or
 // the key is not in their affine hull. With offsets only the keys' coordinates enter.
 std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, std::size_t key,
@@ -66,6 +53,9 @@ std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, s
 // Sign of the exact value of query·(k_i − k_j) + (b_i − b_j).
 int exact_score_difference_sign(std::span<const double> query, MatrixView<const double> keys,
                                 std::span<const double> offsets, std::size_t i, std::size_t j);
+
+Rational rational(double value);  // exactly
+long bits(const Integer& value);  // of the magnitude; 0 for 0
 
 // A power of two near the largest magnitude (1 if all are zero).
 Rational power_of_two_below(std::span<const Rational> values);

@@ -9,10 +9,16 @@ namespace {
 
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Rounding noise of relative size u gives column c of the keys an error of up to u·rms_c per entry, and the n
-// × d noise matrix, columns divided by that, a spectral norm of about (√n + √d)/√3; the factor leaves room
-// for a few roundings per entry (a mean, a division).
-constexpr double kNoiseFactor = 8;
+// How many times the rms of one rounding per entry a direction may spread and still count as rounding, and
+// how many times the most that one rounding can do a single key may stand out. Numbers of few bits (float16,
+// bfloat16) are computed in more and rounded once; float32 and float64 numbers are rounded at every step (the
+// terms of a mean, the difference, the quotient), where a mean errs for all entries of a key alike.
+struct Allowance {
+  double spread, key;
+};
+constexpr Allowance kRoundedOnce = {2, 2}, kRoundedOften = {4, 8};
+constexpr double kFewBits = 0x1p-16;  // unit roundoff above which numbers count as of few bits
+constexpr double kArithmetic = 8;     // the same for the doubles all this is computed in, in units of 2^-53
 
 double largest_magnitude(MatrixView<const double> keys) {
   double largest = 0;
@@ -26,12 +32,72 @@ double power_of_two_near(double value) {
   return value > 0 ? std::ldexp(1.0, std::ilogb(value)) : 1.0;
 }
 
+// The most that rounding to nearest does to a number: half a unit in its last place.
+double half_ulp(double value, double unit_roundoff, double smallest_rounding) {
+  return std::max(value == 0 ? 0 : std::ldexp(unit_roundoff, std::ilogb(value)), smallest_rounding);
+}
+
+// The rounding of the keys: rounded to nearest, an entry errs by at most its half_ulp and by 1/√3 of that in
+// rms. `grain` is the rms error of each column; columns in units of it carry errors of the same size, whose
+// part along any one direction has rms 1 over the keys, if entries are rounded independently.
+struct Rounding {
+  double unit_roundoff, smallest;
+  Eigen::RowVectorXd grain;
+
+  Rounding(MatrixView<const double> keys, double roundoff, double smallest_rounding)
+      : unit_roundoff(std::max(roundoff, 0x1p-53)), smallest(smallest_rounding) {
+    grain.setZero(static_cast<Eigen::Index>(keys.cols));
+    for (std::size_t c = 0; c < keys.cols; ++c) {
+      double largest = 0, squares = 0;
+      for (std::size_t i = 0; i < keys.rows; ++i) largest = std::max(largest, error(keys(i, c)));
+      if (largest == 0) continue;
+      for (std::size_t i = 0; i < keys.rows; ++i)
+        squares += (error(keys(i, c)) / largest) * (error(keys(i, c)) / largest);
+      grain[static_cast<Eigen::Index>(c)] =
+          largest * std::sqrt(squares / (3 * static_cast<double>(keys.rows)));
+    }
+  }
+  double error(double value) const { return half_ulp(value, unit_roundoff, smallest); }
+  bool once() const { return unit_roundoff > kFewBits; }
+  Allowance allowance() const { return once() ? kRoundedOnce : kRoundedOften; }
+};
+
 // Cheap proof that no direction is noise: all pivots of the Gram matrix lie far above the tolerance.
 bool clearly_full_rank(const Eigen::MatrixXd& gram, double singular_tolerance) {
   const Eigen::LDLT<Eigen::MatrixXd> factor(gram);
   const double smallest = factor.vectorD().minCoeff(), largest = factor.vectorD().maxCoeff();
   return factor.info() == Eigen::Success && smallest > 1e-10 * largest &&
          smallest > 1e4 * singular_tolerance * singular_tolerance;
+}
+
+// Whether every single key stays along each direction (a column) within what rounding can do to it; the first
+// directions up to the last that fails are kept. A key's entries may err independently, or, at worst, all to
+// the same side. x: centred keys in units of the grain.
+Eigen::Index directions_with_outliers(MatrixView<const double> keys, const RowMatrix& x,
+                                      const Eigen::MatrixXd& directions, const Rounding& rounding,
+                                      double arithmetic) {
+  const Eigen::Index d = directions.rows(), count = directions.cols();
+  const Eigen::MatrixXd squares = directions.cwiseAbs2(), sizes = directions.cwiseAbs();
+  Eigen::Index kept = 0;
+  Eigen::RowVectorXd relative(d);
+  for (Eigen::Index i = 0; i < x.rows() && kept < count; ++i) {
+    for (Eigen::Index c = 0; c < d; ++c) {
+      const double error =
+          rounding.error(keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c))) / std::sqrt(3.0);
+      relative[c] = error > rounding.grain[c] ? error / rounding.grain[c] : 1.0;
+    }
+    const Eigen::RowVectorXd along = x.row(i) * directions, together = relative * sizes * std::sqrt(3.0),
+                             apart = (relative.cwiseAbs2() * squares).cwiseSqrt();
+    for (Eigen::Index j = count; j-- > kept;) {
+      const double most =
+          rounding.allowance().key * std::min(4 * apart[j], together[j]) + arithmetic * apart[j];
+      if (std::abs(along[j]) > most) {
+        kept = j + 1;
+        break;
+      }
+    }
+  }
+  return kept;
 }
 
 }  // namespace
@@ -67,7 +133,8 @@ std::vector<double> AffineHull::kept_query(std::span<const double> frame_query) 
   return result;
 }
 
-AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double unit_roundoff) {
+AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double unit_roundoff,
+                       double smallest_rounding) {
   const auto n = static_cast<Eigen::Index>(keys.rows), d = static_cast<Eigen::Index>(keys.cols);
   AffineHull hull;
   hull.kept.resize(keys.cols);
@@ -95,31 +162,51 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   const double spread = x.cwiseAbs().maxCoeff();
   hull.unit = spread > 0 ? scale * power_of_two_near(spread) : scale;
 
+  // Columns in units of their rounding. Rounding alone, in `noise` dimensions of n keys, has singular values
+  // of up to √n + √noise in these units.
+  const Rounding rounding(keys, unit_roundoff, smallest_rounding);
+  const Eigen::RowVectorXd grain = rounding.grain / scale;
+  const Eigen::RowVectorXd column_unit = (grain.array() > 0).select(grain, 1.0);
   const double root_n = std::sqrt(static_cast<double>(n)), root_d = std::sqrt(static_cast<double>(d));
-  const double singular_tolerance = kNoiseFactor * std::max(unit_roundoff, 0x1p-53) * (root_n + root_d);
-  hull.tolerance = singular_tolerance / root_n * (rms.norm() / root_d) * scale;
+  const double arithmetic = kArithmetic * 0x1p-53 * (rms.array() / column_unit.array()).maxCoeff();
+  const auto tolerance = [&](double noise) {
+    return rounding.allowance().spread * (root_n + std::sqrt(noise)) + arithmetic * (root_n + root_d);
+  };
+  hull.tolerance = tolerance(1) / root_n * (grain.norm() / root_d) * scale;
   if (policy == RankPolicy::full) return hull;
-  // Columns in units of their own size, to which their rounding is proportional.
-  const Eigen::RowVectorXd column_unit = (rms.array() > 0).select(rms, 1.0);
   x.array().rowwise() /= column_unit.array();
   // More rows only add to the Gram matrix, so a few that span every direction speak for all.
   const Eigen::Index few = std::min(n, 4 * d + 16);
-  if (n > d && clearly_full_rank(x.topRows(few).transpose() * x.topRows(few), singular_tolerance))
+  if (n > d &&
+      clearly_full_rank(x.topRows(few).transpose() * x.topRows(few),
+                        std::max(tolerance(static_cast<double>(d)), std::sqrt(3.0) * root_n * root_d)))
     return hull;
 
-  // Rank-revealing QR, of the triangular factor when x is tall. Its first `rank` pivots are the coordinates
-  // that parametrise the hull best, and the first rows of R span the hull's directions.
   Eigen::MatrixXd small = x;
   if (n > d)
     small = Eigen::HouseholderQR<Eigen::MatrixXd>(x).matrixQR().topRows(d).triangularView<Eigen::Upper>();
-  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> pivoted(small);
-  const Eigen::Index most = std::min(small.rows(), d);
-  Eigen::Index rank = 0;
-  while (rank < most && std::abs(pivoted.matrixR()(rank, rank)) > singular_tolerance) ++rank;
+  const Eigen::BDCSVD<Eigen::MatrixXd> spectrum(small, Eigen::ComputeThinV);
+  const Eigen::Index most = spectrum.singularValues().size();
+  Eigen::Index rank = most;
+  const auto is_noise = [&](Eigen::Index j) {
+    const double together = std::sqrt(3.0) * root_n * spectrum.matrixV().col(j).lpNorm<1>();
+    return spectrum.singularValues()[j] <=
+           std::max(tolerance(static_cast<double>(d - j)), rounding.once() ? 0 : together);
+  };
+  while (rank > 0 && is_noise(rank - 1)) --rank;
+  rank += directions_with_outliers(keys, x, spectrum.matrixV().middleCols(rank, most - rank), rounding,
+                                   arithmetic * (1 + root_d));
   if (rank == d) return hull;
 
+  // Rank-revealing QR: its first `rank` pivots are the coordinates that parametrise the hull best, and the
+  // first rows of R span the hull's directions.
+  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> pivoted(small);
   hull.rank = static_cast<std::size_t>(rank);
+  for (std::size_t c = 0; c < hull.rank; ++c)
+    hull.kept[c] =
+        static_cast<std::size_t>(pivoted.colsPermutation().indices()[static_cast<Eigen::Index>(c)]);
   hull.kept.resize(hull.rank);
+  std::sort(hull.kept.begin(), hull.kept.end());
   hull.basis.resize(d, rank);
   if (rank == 0) return hull;
   const Eigen::MatrixXd rows =
@@ -127,10 +214,6 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
       pivoted.colsPermutation().transpose() * column_unit.asDiagonal();
   hull.basis = Eigen::HouseholderQR<Eigen::MatrixXd>(rows.transpose()).householderQ() *
                Eigen::MatrixXd::Identity(d, rank);
-  for (std::size_t c = 0; c < hull.rank; ++c)
-    hull.kept[c] =
-        static_cast<std::size_t>(pivoted.colsPermutation().indices()[static_cast<Eigen::Index>(c)]);
-  std::sort(hull.kept.begin(), hull.kept.end());
   Eigen::MatrixXd kept_rows(rank, rank);
   for (Eigen::Index c = 0; c < rank; ++c)
     kept_rows.row(c) = hull.basis.row(static_cast<Eigen::Index>(hull.kept[static_cast<std::size_t>(c)]));

@@ -18,7 +18,7 @@ namespace normscope {
 
 struct AffineHull {
   std::size_t rank = 0;
-  double tolerance = 0;  // rms spread below which a direction is noise, in the keys' units
+  double tolerance = 0;  // rms spread below which one direction is noise, in the keys' units
   double unit = 1;       // power of two; frame coordinates are in units of it
   std::vector<std::size_t>
       kept;                // coordinates that parametrise the hull, ascending; all d if nothing is noise
@@ -37,6 +37,7 @@ struct AffineHull {
   std::vector<double> kept_query(std::span<const double> frame_query) const;
 };
 
-AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double unit_roundoff);
+AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double unit_roundoff,
+                       double smallest_rounding);
 
 }  // namespace normscope

@@ -10,8 +10,10 @@
 namespace normscope {
 namespace {
 
+// The last kWithNormals need normals.
 constexpr std::string_view kNames[] = {"none", "layernorm", "rmsnorm", "center",   "unit",      "xsigma",
                                        "dyt",  "published", "qknorm",  "qknorm:h", "project:k", "normals:k"};
+constexpr std::size_t kWithNormals = 2;
 
 struct ScalingName {
   std::string_view name;
@@ -26,12 +28,12 @@ constexpr ScalingName kScalings[] = {
     {"dyt", Scaling::tanh},
 };
 
-[[noreturn]] void throw_unknown(std::string_view name) {
+[[noreturn]] void throw_unknown(std::string_view name, std::span<const std::string_view> offered) {
   std::string names;
-  for (const std::string_view known : kNames) names.append(names.empty() ? "" : ", ").append(known);
+  for (const std::string_view known : offered) names.append(names.empty() ? "" : ", ").append(known);
   throw InputError(fmt::format(
-      "norm '{}' is not known; use one of {}, or projection+scaling such as center+unit (k normals, h heads)",
-      name, names));
+      "norm '{}' is not known; use one of {}, or projection+scaling such as center+unit ({}h heads)", name,
+      names, offered.size() == std::size(kNames) ? "k normals, " : ""));
 }
 
 // The count after `prefix`, or nothing if `name` does not begin with it.
@@ -96,7 +98,7 @@ std::string scaling_name(const NormSpec& spec) {
 
 }  // namespace
 
-NormSpec parse_norm(std::string_view name) {
+NormSpec parse_norm(std::string_view name, std::span<const std::string_view> offered) {
   NormSpec spec;
   if (name == "none") return spec;
   if (name == "layernorm") return parse_norm("center+rmsnorm");
@@ -110,7 +112,7 @@ NormSpec parse_norm(std::string_view name) {
   const bool known = plus == std::string_view::npos ? read_projection(name, spec) || read_scaling(name, spec)
                                                     : read_projection(name.substr(0, plus), spec) &&
                                                           read_scaling(name.substr(plus + 1), spec);
-  if (!known) throw_unknown(name);
+  if (!known) throw_unknown(name, offered);
   return spec;
 }
 
@@ -127,6 +129,10 @@ std::string name_of(const NormSpec& spec) {
 
 std::span<const std::string_view> norm_names() {
   return kNames;
+}
+
+std::span<const std::string_view> norm_names_without_normals() {
+  return std::span(kNames).first(std::size(kNames) - kWithNormals);
 }
 
 }  // namespace normscope

@@ -1,7 +1,6 @@
 // What the command line does with wrong calls, places it cannot write to and output nobody takes.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -11,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+
+#include "support/temporary_directory.h"
 
 namespace {
 
@@ -23,15 +24,6 @@ struct Outcome {
 
 class HeatmapCommand : public ::testing::Test {
  protected:
-  void SetUp() override {
-    directory_ =
-        fs::temp_directory_path() / ("normscope-cli-" + std::to_string(::getpid()) + "-" +
-                                     ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   static std::string read(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -62,7 +54,8 @@ class HeatmapCommand : public ::testing::Test {
   }
 
   static constexpr const char* kSmall = "heatmap --n 3:6 --d 2,3 --draws 4 ";
-  fs::path directory_;
+  const normscope::TemporaryDirectory temporary_;
+  const fs::path directory_ = temporary_.path();
 };
 
 TEST_F(HeatmapCommand, AWrongCallGetsOneSentenceAndExitCodeTwo) {
@@ -119,6 +112,14 @@ TEST_F(HeatmapCommand, HelpAndVersionAreNotErrors) {
     EXPECT_NE(outcome.out, "") << arguments;
   }
   EXPECT_NE(run("heatmap --help").out.find("Examples:\n  normscope heatmap"), std::string::npos);
+}
+
+TEST_F(HeatmapCommand, HelpTellsTheLimits) {
+  const std::string help = run("heatmap --help").out;
+  for (const char* limit : {"1048575", "16777216", "100000 cells"})
+    EXPECT_NE(help.find(limit), std::string::npos) << limit;
+  EXPECT_EQ(run("heatmap --n 1048576 --d 1").code, 2);
+  EXPECT_EQ(run("heatmap --draws 16777217").code, 2);
 }
 
 TEST_F(HeatmapCommand, NoCommandPrintsHelpAndIsAWrongCall) {

@@ -1,7 +1,6 @@
 // What `normscope keys` does with wrong calls and strange files, and what its output holds.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +20,7 @@
 
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
+#include "support/temporary_directory.h"
 
 namespace normscope {
 namespace {
@@ -82,15 +82,6 @@ std::string npz(const std::vector<std::pair<std::string, std::string>>& members)
 
 class KeysCommand : public ::testing::Test {
  protected:
-  void SetUp() override {
-    directory_ =
-        fs::temp_directory_path() / ("normscope-keys-" + std::to_string(::getpid()) + "-" +
-                                     ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   static std::string read(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -158,7 +149,8 @@ class KeysCommand : public ::testing::Test {
   const std::vector<double> square_ = {0, 0, 2, 0, 2, 2, 0, 2, 1, 1, 1, 0};
   const std::vector<std::string> square_verdicts_ = {"selectable", "selectable",   "selectable",
                                                      "selectable", "unselectable", "tied"};
-  fs::path directory_;
+  const TemporaryDirectory temporary_;
+  const fs::path directory_ = temporary_.path();
 };
 
 TEST_F(KeysCommand, FilesThatHoldNoKeysAreRefused) {
@@ -177,7 +169,9 @@ TEST_F(KeysCommand, FilesThatHoldNoKeysAreRefused) {
 TEST_F(KeysCommand, OfSeveralTensorsOneMustBeNamed) {
   const std::string member = read(write_square());
   const std::string file = write("two.npz", npz({{"first.npy", member}, {"second.npy", member}}));
-  expect_refused("keys " + file, {"two.npz", "first", "second", "2 tensors"});
+  expect_refused("keys " + file, {"two.npz", "first", "second", "2 tensors", "--tensor"});
+  expect_refused("keys - <" + file, {"standard input", "2 tensors", "--tensor"});
+  expect_refused("keys " + write_square() + " --bias " + file, {"two.npz", "2 tensors", "--bias-tensor"});
   expect_refused("keys " + file + " --tensor third", {"two.npz", "third", "first", "second"});
   EXPECT_EQ(verdicts(result_of("keys " + file + " --tensor second")["sets"][0]), square_verdicts_);
   expect_refused("keys " + write_square() + " --tensor k", {"square.npy", "k"});
@@ -225,9 +219,63 @@ TEST_F(KeysCommand, WrongOptionsAreRefused) {
   expect_refused(keys + " --query-norm inf", {"--query-norm", "inf"});
   expect_refused(keys + " --query-norm much", {"--query-norm", "much"});
   expect_refused(keys + " --noise -0.5", {"--noise", "-0.5"});
+  expect_refused(keys + " --noise abc", {"--noise", "abc", "finite number of at least 0"});
+  expect_refused(keys + " --bias-tensor b", {"--bias-tensor", "--bias"});
+  expect_refused(keys + " --norm project:1", {"project:1", "normals"});
   expect_refused(keys + " --threads -1", {"--threads", "-1"});
   expect_refused(keys + " --prefixes", {"--prefixes", "--prefix"});
   expect_refused(keys + " more.npy", {"more.npy"});
+}
+
+TEST_F(KeysCommand, NormsThatNeedNormalsAreNotOffered) {
+  const Outcome wrong = run("keys " + write_square() + " --norm batchnorm"), help = run("keys --help");
+  for (const std::string& text : {wrong.err, help.out}) {
+    EXPECT_NE(text.find("qknorm:h"), std::string::npos) << text;
+    EXPECT_EQ(text.find("project:k"), std::string::npos) << text;
+    EXPECT_EQ(text.find("normals"), std::string::npos) << text;
+  }
+}
+
+TEST_F(KeysCommand, FileNamesThatAreNotUtf8DoNotSpoilTheJson) {
+  const std::string file = write("k\xff.npy", {6, 2}, square_), out = path("run");
+  const json result = result_of("keys '" + file + "' --quiet --out " + out);
+  EXPECT_EQ(verdicts(result["sets"][0]), square_verdicts_);
+  EXPECT_NE(result["settings"]["file"].get<std::string>().find("k\xEF\xBF\xBD.npy"), std::string::npos);
+  EXPECT_EQ(json::parse(read(out + "/config.json"))["options"]["file"], result["settings"]["file"]);
+}
+
+TEST_F(KeysCommand, ADirectionLeftOutIsSaid) {
+  // Column 1 holds the last bit of float16 numbers near 100; then a spread of 1.
+  std::vector<double> flat, real;
+  Random random(12);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const double x = random.normal();
+    for (std::vector<double>* keys : {&flat, &real}) keys->push_back(100 + x);
+    flat.push_back(i % 2 == 0 ? 100 : 100.0625);
+    real.push_back(100 + random.normal());
+  }
+  const std::string dropped = run("keys " + write("flat.npy", {12, 2}, flat, DType::float16)).out,
+                    kept = run("keys " + write("real.npy", {12, 2}, real, DType::float16)).out;
+  EXPECT_NE(dropped.find("1 of 2: 1 direction left out as rounding"), std::string::npos) << dropped;
+  EXPECT_NE(dropped.find("; --rank full keeps it"), std::string::npos) << dropped;
+  EXPECT_NE(kept.find("2 of 2 (directions with spread"), std::string::npos) << kept;
+  EXPECT_EQ(kept.find("left out"), std::string::npos) << kept;
+  EXPECT_EQ(result_of("keys " + path("flat.npy"))["sets"][0]["rank"], 1);
+  EXPECT_EQ(result_of("keys " + path("flat.npy") + " --rank full")["sets"][0]["rank"], 2);
+  // Two keys fill one dimension of three; nothing was taken from them.
+  const std::string two = run("keys " + write("two.npy", {2, 3}, {0, 0, 0, 1, 2, 3})).out;
+  EXPECT_NE(two.find("1 of 3 (directions"), std::string::npos) << two;
+}
+
+TEST_F(KeysCommand, RobustFollowsTheDtypeOfTheOffsets) {
+  const std::string keys = "keys " + write("line.npy", {3, 1}, {-1, 1, 0}) + " --bias ";
+  const std::vector<double> offsets = {1000, 1000, 1001};  // float16 has steps of 1/2 there
+  const std::string fine = write("fine.npy", {3}, offsets),
+                    coarse = write("coarse.npy", {3}, {1000, 1000, 1000.5}, DType::float16);
+  EXPECT_EQ(result_of(keys + fine)["sets"][0]["keys"][2]["robust"], true);
+  const json key = result_of(keys + coarse)["sets"][0]["keys"][2];
+  EXPECT_EQ(key["verdict"], "selectable");
+  EXPECT_EQ(key["robust"], false);
 }
 
 TEST_F(KeysCommand, NamesThatWouldMoveTheCursorAreMadePrintable) {

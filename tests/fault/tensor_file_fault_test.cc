@@ -21,6 +21,7 @@
 #include "normscope/error.h"
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
+#include "support/temporary_directory.h"
 
 namespace normscope {
 namespace {
@@ -161,21 +162,8 @@ TEST(HostileTensorFiles, NoBitOfAnNpzChangesAValueUnnoticed) {
 
 class ReplacingATensorFile : public testing::Test {
  protected:
-  ReplacingATensorFile() {
-    std::string pattern = (fs::temp_directory_path() / "normscope-XXXXXX").string();
-    directory_ = ::mkdtemp(pattern.data());
-    target_ = directory_ / "keys.npy";
-    write_npy(target_, old_);
-  }
-  ~ReplacingATensorFile() override {
-    std::error_code ignored;
-    fs::permissions(directory_, fs::perms::all, ignored);
-    fs::remove_all(directory_, ignored);
-  }
-  std::size_t entries() const {
-    return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
-  }
+  ReplacingATensorFile() { write_npy(target_, old_); }
+  std::size_t entries() const { return temporary_.entries(); }
   void expect_untouched() const {
     EXPECT_EQ(read_tensor(target_).values, old_.values);
     EXPECT_EQ(entries(), 1u) << "a temporary was left behind";
@@ -191,7 +179,8 @@ class ReplacingATensorFile : public testing::Test {
 
   const Tensor old_{"", DType::float64, {3}, {1, 2, 3}};
   const Tensor new_{"", DType::float64, {100000}, Values(100000, 0.5)};
-  fs::path directory_, target_;
+  const TemporaryDirectory temporary_;
+  const fs::path directory_ = temporary_.path(), target_ = directory_ / "keys.npy";
 };
 
 TEST_F(ReplacingATensorFile, WritesTheNewOne) {

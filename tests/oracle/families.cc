@@ -125,9 +125,10 @@ Keys cross_polytope(Random& random, std::size_t n, std::size_t d) {
 // Every point of the moment curve is a vertex; in ascending powers the coordinates differ widely in size.
 Keys moment_curve(Random& random, std::size_t n, std::size_t d) {
   const bool integer = random.below(2) == 0;
+  const std::size_t middle = n / 2;
   std::vector<double> t(n);
   for (std::size_t j = 0; j < n; ++j) {
-    t[j] = integer ? static_cast<double>(j) - static_cast<double>(n / 2) : 2 * random.uniform() - 1;
+    t[j] = integer ? static_cast<double>(j) - static_cast<double>(middle) : 2 * random.uniform() - 1;
   }
   return fill(n, d, [&](std::size_t j, std::size_t c) { return std::pow(t[j], static_cast<double>(c + 1)); });
 }

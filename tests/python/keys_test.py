@@ -187,6 +187,27 @@ class Arrays(unittest.TestCase):
                 self.check(SQUARE.astype(dtype), unit_roundoff)
         self.assertEqual(normscope.decide_keys(SQUARE, unit_roundoff=2**-9).unit_roundoff, 2**-9)
 
+    def test_offsets_are_rounded_like_their_dtype(self):
+        keys, offsets = np.array([[-1.0], [1], [0]]), np.array([1000, 1000, 1000.5])
+        for dtype, robust in ((np.float64, True), (np.float32, True), (np.float16, False)):
+            with self.subTest(dtype=dtype.__name__):
+                result = normscope.decide_keys(keys, offsets.astype(dtype))
+                self.assertEqual(result.verdict[2], "selectable")
+                self.assertEqual(result.robust[2], robust)
+
+    def test_numbers_near_zero_are_rounded_like_their_dtype(self):
+        keys = np.array([[0], [2.0**-24]])  # one step of float16, where it is coarsest
+        for dtype, robust in ((np.float64, True), (np.float32, True), (np.float16, False)):
+            with self.subTest(dtype=dtype.__name__):
+                result = normscope.decide_keys(keys.astype(dtype), rank="full")
+                self.assertEqual(list(result.robust), [robust] * 2)
+
+    def test_a_large_mean_of_few_bits_hides_no_direction(self):
+        keys = (np.random.RandomState(12).randn(12, 2) + 100).astype(np.float16)
+        result, full = normscope.decide_keys(keys), normscope.decide_keys(keys, rank="full")
+        self.assertEqual(result.rank, 2)
+        self.assertEqual(list(result.verdict), list(full.verdict))
+
     def test_layout_does_not_matter(self):
         wide = np.zeros((10, 6), dtype=np.float32)
         wide[::2, 1::3] = SQUARE

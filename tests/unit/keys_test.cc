@@ -753,6 +753,145 @@ TEST(RankPolicy, TheToleranceFollowsTheRoundingOfTheDtype) {
   EXPECT_EQ(rank[0x1p-8], 2u);
 }
 
+// To nearest, ties to even, with the unit roundoff given; what a normal number of that many bits holds.
+double rounded_to(double value, double roundoff) {
+  if (value == 0) return 0;
+  const double ulp = std::ldexp(2 * roundoff, std::ilogb(value));
+  return std::nearbyint(value / ulp) * ulp;
+}
+
+struct FewBits {
+  double roundoff;
+  std::size_t n, d;
+  double spread, mean;
+  bool every_column;  // has the mean, or only the last
+};
+
+TEST(RankPolicy, ADirectionThatSpreadsMoreThanItsRoundingIsKept) {
+  for (const FewBits& shape : {FewBits{0x1p-11, 12, 2, 1, 100, true}, FewBits{0x1p-8, 64, 16, 0.2, 30, false},
+                               FewBits{0x1p-8, 64, 16, 0.2, 30, true}, FewBits{0x1p-24, 12, 2, 1, 1e6, true},
+                               FewBits{0x1p-8, 5, 2, 1, 30, true}})
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      SCOPED_TRACE(testing::Message() << "roundoff " << shape.roundoff << ", mean " << shape.mean << ", n "
+                                      << shape.n << ", seed " << seed);
+      Random random(seed);
+      Matrix<double> keys(shape.n, shape.d);
+      for (std::size_t i = 0; i < shape.n; ++i)
+        for (std::size_t c = 0; c < shape.d; ++c)
+          keys(i, c) = rounded_to(
+              shape.spread * random.normal() + (shape.every_column || c + 1 == shape.d ? shape.mean : 0),
+              shape.roundoff);
+      KeyOptions options;
+      options.unit_roundoff = shape.roundoff;
+      options.margins = Margins::bound;
+      const KeySet numerical = decide(keys, {}, options);
+      EXPECT_EQ(numerical.rank, std::min(shape.d, shape.n - 1));
+      options.rank = RankPolicy::full;
+      EXPECT_EQ(verdicts(numerical), verdicts(decide(keys, {}, options)));
+    }
+}
+
+TEST(RankPolicy, KeysOfFewBitsThatWereRoundedOnceLoseTheFlatDirection) {
+  for (double roundoff : {0x1p-11, 0x1p-8})
+    for (auto [n, d] : {std::pair<std::size_t, std::size_t>{40, 3}, {400, 3}, {100, 8}, {60, 24}})
+      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        SCOPED_TRACE(testing::Message() << roundoff << ", " << n << " × " << d << ", seed " << seed);
+        Random random(seed);
+        Matrix<double> keys = gaussian(random, n, d);
+        for (std::size_t i = 0; i < n; ++i) {
+          const double mean = std::accumulate(keys[i].begin(), keys[i].end(), 0.0) / static_cast<double>(d);
+          for (double& value : keys[i]) value = rounded_to(value - mean, roundoff);
+        }
+        KeyOptions options;
+        options.unit_roundoff = roundoff;
+        options.margins = Margins::bound;
+        EXPECT_EQ(decide(keys, {}, options).rank, d - 1);
+      }
+}
+
+TEST(RankPolicy, OneKeyThatRoundingDoesNotExplainKeepsItsDirection) {
+  // A column that is constant but for one key of a thousand, whose rms is far below the rounding.
+  for (double roundoff : {0x1p-24, 0x1p-11, 0x1p-8}) {
+    SCOPED_TRACE(roundoff);
+    Matrix<double> keys(1000, 3);
+    for (std::size_t i = 0; i < 1000; ++i)
+      keys(i, 0) = i % 2 == 0 ? 1 : -1, keys(i, 1) = i % 4 < 2 ? 1 : -1, keys(i, 2) = 30;
+    const std::size_t inner = 500;
+    keys(inner, 0) = keys(inner, 1) = 0;
+    KeyOptions options;
+    options.unit_roundoff = roundoff;
+    EXPECT_EQ(decide(keys, {}, options).rank, 2u);
+    const double ulp = std::ldexp(2 * roundoff, 4);
+    keys(inner, 2) += ulp;  // the last bit: rounding may have set it
+    EXPECT_EQ(decide(keys, {}, options).rank, 2u);
+    keys(inner, 2) += 8 * ulp;
+    const KeySet set = decide(keys, {}, options);
+    EXPECT_EQ(set.rank, 3u);
+    EXPECT_EQ(set.keys[inner].verdict, kSelectable);
+  }
+}
+
+TEST(RankPolicy, StepsOfTheSmallestNumbersAreRounding) {
+  // Float16 has no number between 0 and 2^-24.
+  const Matrix<double> keys = matrix({{0, 1}, {0x1p-24, 2}, {0, 3}, {0x1p-24, 4}, {0, 2.5}});
+  KeyOptions options;
+  options.unit_roundoff = 0x1p-11;
+  EXPECT_EQ(decide(keys, {}, options).rank, 2u);
+  options.smallest_rounding = 0x1p-25;
+  EXPECT_EQ(decide(keys, {}, options).rank, 1u);
+}
+
+TEST(Robust, OffsetsAreRoundedToo) {
+  const Matrix<double> keys = matrix({{-1}, {1}, {0}});
+  const std::vector<double> offsets = {1000, 1000, 1000.0625};
+  KeyOptions options;
+  const KeySet fine = decide(keys, offsets, options);
+  EXPECT_EQ(fine.keys[2].verdict, kSelectable);
+  EXPECT_TRUE(fine.keys[2].robust);
+  options.offset_roundoff = 0x1p-11;  // float16: half a unit in the last place of 1000 is 1/4
+  const KeySet coarse = decide(keys, offsets, options);
+  EXPECT_EQ(coarse.keys[2].verdict, kSelectable);
+  EXPECT_FALSE(coarse.keys[2].robust);
+}
+
+TEST(Robust, EqualOffsetsMayHaveDifferedBeforeRounding) {
+  const Matrix<double> keys = matrix({{-1}, {1}, {0}});
+  EXPECT_TRUE(decide(keys, std::vector<double>{0, 0, 0}).keys[2].robust);
+  const KeySet set = decide(keys, std::vector<double>{5, 5, 5});
+  EXPECT_EQ(set.keys[2].verdict, kUnselectable);
+  EXPECT_FALSE(set.keys[2].robust);
+  EXPECT_TRUE(set.keys[0].robust);
+}
+
+TEST(Robust, NumbersNearZeroAreRoundedByMoreThanTheirSize) {
+  const Matrix<double> keys = matrix({{0}, {0x1p-24}});
+  KeyOptions options;
+  options.rank = RankPolicy::full;
+  options.unit_roundoff = 0x1p-11;
+  EXPECT_TRUE(decide(keys, {}, options).keys[0].robust);
+  options.smallest_rounding = 0x1p-25;
+  EXPECT_EQ(decide(keys, {}, options).keys[0].verdict, kSelectable);
+  EXPECT_FALSE(decide(keys, {}, options).keys[0].robust);
+}
+
+TEST(Robust, KeysWhoseSquaresOverflowAreJudgedAlike) {
+  const Matrix<double> small = matrix({{1, 1}, {1, -1}, {-1, 1}, {-1, -1}, {0.25, 0}, {1, 0}});
+  for (double scale : {0x1p996, 0x1p-996}) {
+    Matrix<double> keys = small;
+    for (std::size_t i = 0; i < keys.rows(); ++i)
+      for (double& value : keys[i]) value *= scale;
+    for (double roundoff : {0x1p-53, 0x1p-24, 0x1p-3}) {
+      KeyOptions options;
+      options.unit_roundoff = roundoff;
+      const KeySet expected = decide(small, {}, options), set = decide(keys, {}, options);
+      for (std::size_t i = 0; i < keys.rows(); ++i) {
+        EXPECT_EQ(set.keys[i].robust, expected.keys[i].robust) << scale << ", " << roundoff << ", key " << i;
+        EXPECT_EQ(set.keys[i].margin, expected.keys[i].margin * scale) << scale << ", key " << i;
+      }
+    }
+  }
+}
+
 TEST(Keys, LayerNormMakesEveryDistinctKeySelectable) {
   KeyOptions options;
   options.unit_roundoff = 0x1p-24;
@@ -1015,6 +1154,19 @@ TEST(KeyInput, OffsetsMustBeOneFiniteNumberPerKey) {
                {"offset 1", "infinite"});
 }
 
+TEST(KeyInput, OptionsMustBeFiniteAndNotNegative) {
+  const Matrix<double> keys = matrix({{0}, {1}});
+  for (double wrong : {-1.0, std::nan(""), kInfinity}) {
+    KeyOptions noise, query_norm, roundoff;
+    noise.noise = wrong, query_norm.query_norm = wrong, roundoff.unit_roundoff = wrong;
+    expect_facts(message_of([&] { decide(keys, {}, noise); }), {"noise"});
+    expect_facts(message_of([&] { decide(keys, {}, query_norm); }), {"query_norm"});
+    expect_facts(message_of([&] { decide(keys, {}, roundoff); }), {"unit_roundoff"});
+    const std::vector<MatrixView<const double>> sets = {keys.view(), keys.view()};
+    expect_facts(message_of([&] { decide_key_sets(sets, {}, noise, Executor(1)); }), {"noise"});
+  }
+}
+
 TEST(KeyInput, OfABatchIsNamedByItsSet) {
   const Matrix<double> good = matrix({{0, 1}, {1, 0}});
   Matrix<double> bad = good;
@@ -1095,6 +1247,38 @@ TEST(Scales, OffsetsFarLargerOrSmallerThanTheKeysAreDecidedExactly) {
       for (std::size_t i = 0; i < n; ++i)
         EXPECT_STREQ(name_of(set.keys[i].verdict), name_of(oracle::oracle_verdict(exact, i))) << "key " << i;
     }
+}
+
+TEST(Scales, WitnessesOfLargeKeysWithOffsetsWinExactly) {
+  // The query is of size 1e-300, where doubles are coarse or absent.
+  Random random(55);
+  for (double scale : {1e-300, 1e150, 1e300})
+    for (int draw = 0; draw < 10; ++draw) {
+      SCOPED_TRACE(testing::Message() << "scale " << scale << ", draw " << draw);
+      const std::size_t n = 3 + random.below(10);
+      Matrix<double> keys = gaussian(random, n, 1 + random.below(3));
+      for (std::size_t i = 0; i < n; ++i)
+        for (double& value : keys[i]) value *= scale;
+      const std::vector<double> offsets = gaussian_list(random, n);
+      const KeySet set = decide(keys, offsets);
+      expect_no_nan(set);
+      expect_proven(keys, offsets, set);
+    }
+}
+
+TEST(Scales, MarginsWhoseSquaresAreBeyondDoublesAreFound) {
+  // The middle key stands out by one unit in the last place: rational arithmetic finds its margin.
+  for (double scale : {0x1p-900, 0x1p-600, 1.0, 0x1p600, 0x1p900}) {
+    SCOPED_TRACE(scale);
+    const Matrix<double> keys =
+        matrix({{0, scale}, {2 * scale, scale}, {scale, scale * (1 + 0x1p-52)}, {scale, 0}});
+    KeyOptions options;
+    options.rank = RankPolicy::full;
+    const KeyVerdict key = decide(keys, {}, options).keys[2];
+    EXPECT_EQ(key.verdict, kSelectable);
+    EXPECT_TRUE(key.exact_path);
+    EXPECT_NEAR(key.margin / (scale * 0x1p-52), 1, 1e-12);
+  }
 }
 
 TEST(Scales, ExactCertificatesVerifyAtEveryScale) {

@@ -1,7 +1,6 @@
 #include "normscope/record.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 
 #include "normscope/error.h"
 #include "record/json.h"
+#include "support/temporary_directory.h"
 
 namespace normscope {
 namespace {
@@ -18,15 +18,6 @@ namespace fs = std::filesystem;
 
 class Record : public ::testing::Test {
  protected:
-  void SetUp() override {
-    directory_ =
-        fs::temp_directory_path() / ("normscope-record-" + std::to_string(::getpid()) + "-" +
-                                     ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   static std::string read(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -38,7 +29,8 @@ class Record : public ::testing::Test {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
   }
 
-  fs::path directory_;
+  const TemporaryDirectory temporary_;
+  const fs::path directory_ = temporary_.path();
 };
 
 TEST_F(Record, WritesEveryByteAndLeavesNothingElse) {

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "normscope/error.h"
+#include "support/temporary_directory.h"
 
 namespace normscope {
 namespace {
@@ -92,33 +93,7 @@ void expect_mentions(const std::string& message, std::initializer_list<const cha
     EXPECT_NE(message.find(fact), std::string::npos) << fact << " in: " << message;
 }
 
-class Directory {
- public:
-  Directory() {
-    std::string pattern = (fs::temp_directory_path() / "normscope-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-    fs::permissions(path_, fs::perms::all);
-  }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  ~Directory() {
-    std::error_code ignored;
-    fs::permissions(path_, fs::perms::all, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string file(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return file(name);
-  }
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+using Directory = TemporaryDirectory;
 
 std::string content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -722,7 +697,7 @@ TEST(TensorFiles, NameWhatIsNotATensorFile) {
   expect_rejected("hello, world", "begins with the bytes 68 65 6c 6c 6f 2c 20 77");
   expect_rejected("\x93NUM", "begins with the bytes 93 4e 55 4d");
   expect_rejected("version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer");
-  expect_rejected("\x80\x02}q\x00.", "Python pickle");
+  expect_rejected(std::string("\x80\x02}q\x00.", 6), "Python pickle");
   expect_rejected("\x1f\x8b\x08", "gzip");
   expect_rejected("GGUF\x03", "GGUF");
   expect_rejected("\x89HDF\r\n", "HDF5");
