@@ -178,8 +178,7 @@ void run_figure1cd(const PaperPlan& plan, const Common& common, const Executor& 
   claim.why = heatmap_readings(run);
   audit.claims.push_back(std::move(claim));
   const HeatmapFigure figure = heatmap_figure(run);
-  audit.figures.push_back(
-      {"fig1cd", "Unselectable random keys", figure.caption, heatmap_svg(figure), heatmap_csv(run)});
+  audit.figures.push_back({"fig1cd", "Unselectable random keys", "", heatmap_svg(figure), heatmap_csv(run)});
 }
 
 void run_majority_figures(const PaperPlan& plan, const fs::path& directory, const Common& common,
@@ -228,9 +227,13 @@ std::string counts(const Audit& audit) {
     return std::count_if(audit.claims.begin(), audit.claims.end(),
                          [&](const Claim& claim) { return claim.holds == holds; });
   };
-  return fmt::format("{} claims: {} hold, {} hold only under a condition, {} do not hold, {} open",
-                     audit.claims.size(), count(Holds::yes), count(Holds::conditionally), count(Holds::no),
-                     count(Holds::open));
+  const auto answered = count(Holds::answered);
+  std::string text =
+      fmt::format("{} claims: {} hold, {} hold only under a condition, {} do not hold, {} open",
+                  static_cast<std::ptrdiff_t>(audit.claims.size()) - answered, count(Holds::yes),
+                  count(Holds::conditionally), count(Holds::no), count(Holds::open));
+  if (answered > 0) text += fmt::format("; {} questions answered", answered);
+  return text;
 }
 
 std::string screen(const Audit& audit) {

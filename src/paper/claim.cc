@@ -10,6 +10,8 @@ std::string verdict_of(const Claim& claim) {
       return "holds only if " + claim.condition;
     case Holds::no:
       return "does not hold";
+    case Holds::answered:
+      return claim.condition;
     case Holds::open:
       break;
   }

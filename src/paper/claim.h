@@ -7,7 +7,8 @@
 
 namespace normscope {
 
-enum class Holds { yes, conditionally, no, open };  // open: not enough was run to tell
+// open: not enough was run to tell; answered: the paper asked, and claimed nothing
+enum class Holds { yes, conditionally, no, open, answered };
 
 struct Claim {
   std::string where;      // "Fig. 2a"
@@ -15,11 +16,11 @@ struct Claim {
   std::string published;  // value, with its unit
   std::string measured;   // mean ± interval, over how many seeds
   Holds holds = Holds::open;
-  std::string condition;  // for `conditionally`: what must be granted, continuing "holds only if"
+  std::string condition;  // what must be granted, continuing "holds only if"; or the answer
   std::string why;        // the evidence, in a sentence or two
 };
 
-// "holds", "holds only if …", "does not hold", "open"
+// "holds", "holds only if …", "does not hold", "open", or the answer
 std::string verdict_of(const Claim& claim);
 ReportTable claims_table(const std::vector<Claim>& claims);
 

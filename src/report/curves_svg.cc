@@ -201,7 +201,7 @@ std::string marks_of(const Frame& frame, Styles& styles) {
   std::string svg;
   for (const auto& mark : frame.panel.marks) {
     if (!frame.x.shows(mark.x) || !frame.y.shows(mark.y) || !frame.inside(frame.y.at(mark.y))) continue;
-    std::string words = fmt::format("{}, published, x {:.6g}: y {:.4g}", mark.name, mark.x, mark.y);
+    std::string words = fmt::format("{}, in the paper, x {:.6g}: y {:.4g}", mark.name, mark.x, mark.y);
     if (!mark.hint.empty()) words += "\n" + mark.hint;
     const std::size_t style = styles.names.index_of(mark.name);
     svg += diamond(frame.x.at(mark.x), frame.y.at(mark.y), draw::colour(style), style >= styles.curves,
@@ -273,7 +273,7 @@ std::vector<draw::LegendEntry> legend_of(const CurveFigure& figure, Styles& styl
         draw::colour(i), draw::dash(i));
     entries.push_back({i < styles.curves ? line : diamond(20, 0, draw::colour(i), true, ""), names.all()[i]});
   }
-  if (marks) entries.push_back({diamond(20, 0, "currentColor", false, ""), "published"});
+  if (marks) entries.push_back({diamond(20, 0, "currentColor", false, ""), "value in the paper"});
   return entries;
 }
 

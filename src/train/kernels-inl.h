@@ -320,11 +320,13 @@ struct ColumnNorm {
   T target = 1, eps = 0;
 };
 
+// A division, since d·(1/d) is not 1 for every d (41 in float, 49 in double): a constant row would never
+// become 0.
 template <class T>
 HWY_INLINE Vec<T> column_mean(std::size_t d, const T* x, std::size_t stride) {
   Vec<T> sum = zero<T>();
   for (std::size_t i = 0; i < d; ++i) sum = hn::Add(sum, load(x + i * stride));
-  return hn::Mul(sum, splat(T(1) / static_cast<T>(d)));
+  return hn::Div(sum, splat(static_cast<T>(d)));
 }
 
 // z = norm(x) before its affine part; `inverse` keeps 1/r of each column (0 where r = 0). For σ, `centred`

@@ -41,6 +41,11 @@ void measure_angles(const TypeGeometry& geometry, std::span<const double> type_c
   row.angle_sd = std::sqrt(squares / count);
 }
 
+template <class Values>
+bool all_finite(const Values& values) {
+  return std::all_of(values.begin(), values.end(), [](auto value) { return std::isfinite(value); });
+}
+
 std::vector<double> count_types(const SequenceSet& set) {
   std::vector<double> counts(set.classes, 0.0);
   for (const std::uint16_t token : set.tokens) ++counts[token];
@@ -189,7 +194,7 @@ struct Runner {
       run.finished = run.finished || settings.steps == 0;
       return;
     }
-    std::vector<float> gradient(run.parameters.size());
+    std::vector<float> gradient(run.parameters.size()), last;
     const std::uint64_t first = run.step,
                         end = std::min(settings.steps,
                                        first - first % settings.evaluate_every + settings.evaluate_every);
@@ -197,7 +202,12 @@ struct Runner {
     for (; run.step < end; ++run.step) {
       loss += model->gradient(data->train, batch(settings, run.step), run.parameters, gradient, executor);
       if (!std::isfinite(loss)) return diverge();
+      last = run.parameters;
       adam_update(settings.adam, adam, run.parameters, gradient);
+      if (!all_finite(run.parameters)) {
+        run.parameters = last;  // normals that are not finite would be an error wherever they are used
+        return diverge();
+      }
       if (on_step) on_step();
     }
     evaluate(loss / static_cast<double>(end - first), executor);
@@ -222,8 +232,8 @@ struct MajorityTraining::State {
 MajorityTraining::MajorityTraining(const MajoritySettings& settings, std::vector<MajorityRunId> runs,
                                    const Executor& executor)
     : state_(std::make_unique<State>()) {
-  std::vector<std::string> norms;
-  for (const MajorityRunId& id : runs) norms.push_back(id.norm);
+  std::vector<std::string> norms(runs.size());
+  std::transform(runs.begin(), runs.end(), norms.begin(), [](const MajorityRunId& id) { return id.norm; });
   check_majority(settings, norms);
   state_->settings = settings;
   std::vector<std::uint64_t> seeds;
@@ -327,7 +337,8 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
                                std::vector<std::vector<MajorityRow>> rows) {
   std::map<std::string, const Tensor*> by_name;
   for (const Tensor& tensor : checkpoint) by_name[tensor.name] = &tensor;
-  const auto find = [&](const std::string& name, std::size_t size) -> const std::vector<double>& {
+  const auto find = [&](const std::string& name, std::size_t size,
+                        bool diverged) -> const std::vector<double>& {
     const auto found = by_name.find(name);
     if (found == by_name.end()) {
       throw InputError(fmt::format("The checkpoint has no tensor '{}'; it belongs to other runs.", name));
@@ -339,7 +350,7 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
           "an encoder of another shape.",
           name, values.size(), size));
     }
-    if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
+    if (!diverged && !all_finite(values)) {
       throw InputError(fmt::format("The tensor '{}' of the checkpoint holds NaN or Inf.", name));
     }
     return values;
@@ -349,16 +360,17 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Runner& runner = state_->runners[r];
     const std::string at = prefix(runner.run.id);
+    const auto& progress = find(at + "progress", 4, false);
+    const bool diverged = progress[3] != 0;  // will not go on: its moments may be anything
     for (const ParameterSlot& slot : parameter_slots(runner.run.spec)) {
-      const auto& values = find(at + slot.name, slot.size());
+      const auto& values = find(at + slot.name, slot.size(), diverged);
       std::copy(values.begin(), values.end(),
                 runner.run.parameters.begin() + static_cast<std::ptrdiff_t>(slot.offset));
     }
-    const auto& mean = find(at + "adam.mean", runner.run.parameters.size());
-    const auto& square = find(at + "adam.square", runner.run.parameters.size());
+    const auto& mean = find(at + "adam.mean", runner.run.parameters.size(), diverged);
+    const auto& square = find(at + "adam.square", runner.run.parameters.size(), diverged);
     runner.adam.mean.assign(mean.begin(), mean.end());
     runner.adam.square.assign(square.begin(), square.end());
-    const auto& progress = find(at + "progress", 4);
     const auto whole = [&](std::size_t i, double most) {
       if (progress[i] < 0 || progress[i] > most) {
         throw InputError(
@@ -369,7 +381,7 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
     runner.run.step = whole(0, static_cast<double>(state_->settings.steps));
     runner.adam.step = whole(1, static_cast<double>(state_->settings.steps));
     runner.run.finished = progress[2] != 0;
-    runner.run.diverged = progress[3] != 0;
+    runner.run.diverged = diverged;
     const bool fits = !rows[r].empty() && (runner.run.diverged || rows[r].back().step == runner.run.step);
     if (!fits) {
       throw InputError(

@@ -62,6 +62,10 @@ void check_norm(const NormSpec& norm, std::string_view where, std::size_t d) {
                     "without projection.",
                     name_of(norm), where, lost, d));
   }
+  if (!(norm.eps >= 0 && std::isfinite(norm.eps))) {
+    throw InputError(fmt::format("The norm '{}' {} has an eps of {}; take 0 or a positive number.",
+                                 name_of(norm), where, norm.eps));
+  }
   if (norm.scaling == Scaling::standard_deviation && d == 1) {
     throw InputError(
         fmt::format("The norm '{}' {} divides by σ, which is 0 in one dimension.", name_of(norm), where));
