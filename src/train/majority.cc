@@ -174,7 +174,13 @@ struct Runner {
     row.step = run.step;
     row.train_loss = train_loss;
     row.test = model->measure(data->test, run.parameters, executor);
-    if (!std::isfinite(row.test.loss)) return diverge();
+    if (!std::isfinite(row.test.loss)) {
+      if (!run.rows.empty()) return diverge();
+      throw Error(
+          fmt::format("The loss of {} with seed {} is not finite before the first step: there is nothing to "
+                      "train; take fewer layers or another norm.",
+                      run.id.norm, run.id.seed));
+    }
     measure_angles(type_geometry(run.spec, run.parameters), type_counts, row);
     run.rows.push_back(row);
   }
@@ -327,7 +333,9 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
                                std::vector<std::vector<MajorityRow>> rows) {
   std::map<std::string, const Tensor*> by_name;
   for (const Tensor& tensor : checkpoint) by_name[tensor.name] = &tensor;
-  const auto find = [&](const std::string& name, std::size_t size) -> const std::vector<double>& {
+  using Accept = bool (*)(double);
+  const auto find = [&](const std::string& name, std::size_t size,
+                        Accept accept) -> const std::vector<double>& {
     const auto found = by_name.find(name);
     if (found == by_name.end()) {
       throw InputError(fmt::format("The checkpoint has no tensor '{}'; it belongs to other runs.", name));
@@ -339,8 +347,11 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
           "an encoder of another shape.",
           name, values.size(), size));
     }
-    if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
-      throw InputError(fmt::format("The tensor '{}' of the checkpoint holds NaN or Inf.", name));
+    if (!std::all_of(values.begin(), values.end(), accept)) {
+      throw InputError(
+          fmt::format("The tensor '{}' of the checkpoint holds NaN or Inf, which no training writes there; "
+                      "put the right checkpoint back or start anew.",
+                      name));
     }
     return values;
   };
@@ -349,16 +360,22 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Runner& runner = state_->runners[r];
     const std::string at = prefix(runner.run.id);
+    const Accept finite = [](double value) { return std::isfinite(value); };
+    const auto& progress = find(at + "progress", 4, finite);
+    const bool diverged = progress[3] != 0;
+    // Of a run that diverged, anything is left; moments of a gradient may overflow before the loss does.
+    const Accept anything = [](double) { return true; },
+                 overflown = [](double value) { return !std::isnan(value); };
+    const Accept parameter = diverged ? anything : finite, moment = diverged ? anything : overflown;
     for (const ParameterSlot& slot : parameter_slots(runner.run.spec)) {
-      const auto& values = find(at + slot.name, slot.size());
+      const auto& values = find(at + slot.name, slot.size(), parameter);
       std::copy(values.begin(), values.end(),
                 runner.run.parameters.begin() + static_cast<std::ptrdiff_t>(slot.offset));
     }
-    const auto& mean = find(at + "adam.mean", runner.run.parameters.size());
-    const auto& square = find(at + "adam.square", runner.run.parameters.size());
+    const auto& mean = find(at + "adam.mean", runner.run.parameters.size(), moment);
+    const auto& square = find(at + "adam.square", runner.run.parameters.size(), moment);
     runner.adam.mean.assign(mean.begin(), mean.end());
     runner.adam.square.assign(square.begin(), square.end());
-    const auto& progress = find(at + "progress", 4);
     const auto whole = [&](std::size_t i, double most) {
       if (progress[i] < 0 || progress[i] > most) {
         throw InputError(
@@ -369,7 +386,7 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
     runner.run.step = whole(0, static_cast<double>(state_->settings.steps));
     runner.adam.step = whole(1, static_cast<double>(state_->settings.steps));
     runner.run.finished = progress[2] != 0;
-    runner.run.diverged = progress[3] != 0;
+    runner.run.diverged = diverged;
     const bool fits = !rows[r].empty() && (runner.run.diverged || rows[r].back().step == runner.run.step);
     if (!fits) {
       throw InputError(
