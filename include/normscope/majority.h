@@ -118,7 +118,7 @@ class MajorityTraining {
   bool done() const;
 
   // Records step 0, or trains every unfinished run to its next evaluation. `on_step`, if given, is called
-  // after every step of every run, from any thread.
+  // after every step of every run, from any thread. Throws Error if the loss is not finite at step 0.
   void advance(const Executor& executor, const std::function<void()>& on_step = {});
 
   // Everything but the rows: parameters by name, moments and progress of every run. Restoring throws

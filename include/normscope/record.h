@@ -33,6 +33,8 @@ class RunDirectory {
   explicit RunDirectory(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
+  // Whether the directory holds a run, finished or not.
+  bool holds_run() const;
   // options: a JSON object with the options as resolved. Adds program, command and provenance to it.
   void write_config(std::string_view command, const Provenance& provenance, std::string_view options) const;
   // name: a plain file name inside the directory.
@@ -42,9 +44,9 @@ class RunDirectory {
   std::filesystem::path path_;
 };
 
-// A log that only grows. What was synced survives a power loss, what was appended a kill; the last line may
-// be torn by either, and whole_lines leaves it out. Throws Error if the disk is full, with the lines before
-// intact.
+// A log that only grows, of one writer at a time. What was synced survives a power loss, what was appended a
+// kill; the last line may be torn by either, and whole_lines leaves it out. Throws InputError if another
+// process writes it, Error if the disk is full, with the lines before intact.
 class LineLog {
  public:
   explicit LineLog(const std::filesystem::path& path);
@@ -53,6 +55,8 @@ class LineLog {
   LineLog& operator=(LineLog&& other) noexcept;
 
   void append(std::string_view lines);
+  // Drops what follows the first `bytes`.
+  void cut(std::uint64_t bytes);
   void sync();
 
  private:

@@ -151,7 +151,8 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe shows as a failed write
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe shows as a failed write,
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit likewise
   try {
     occupy_standard_streams();
     return run({argv + (argc > 0), argv + argc});

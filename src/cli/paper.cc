@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
 #include "normscope/error.h"
 #include "normscope/heatmap.h"
 #include "normscope/report.h"
-#include "normscope/version.h"
 #include "paper/majority_claims.h"
 #include "record/json.h"
 
@@ -38,8 +36,10 @@ struct PaperCall {
 struct PaperPlan {
   std::vector<std::string> parts;
   std::vector<std::uint64_t> seeds;
-  std::uint64_t steps = 0;  // of the majority runs in 8 dimensions
-  std::size_t draws = 100;  // of the heat maps
+  std::uint64_t steps = 0;     // of the majority runs in 8 dimensions
+  std::uint64_t steps_3d = 0;  // at most, of those in 3
+  std::size_t draws = 100;     // of the heat maps
+  std::uint64_t seed = 0;      // of the heat maps
 
   bool has(std::string_view part) const { return std::find(parts.begin(), parts.end(), part) != parts.end(); }
 };
@@ -50,7 +50,7 @@ std::string part_names() {
   return names;
 }
 
-PaperPlan resolve(const PaperCall& call) {
+PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
   constexpr std::uint64_t published_steps = 17'000, default_steps = 6'000;
   PaperPlan plan;
   for (const auto& [name, what] : kParts) {
@@ -72,36 +72,39 @@ PaperPlan resolve(const PaperCall& call) {
   const auto count = call.seeds.empty() ? ten.size() : parse_count(call.seeds, "--seeds", 1, ten.size());
   plan.seeds.assign(ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count));
   plan.steps = call.full ? published_steps : default_steps;
-  if (!call.steps.empty()) plan.steps = parse_count(call.steps, "--steps", 1, 1'000'000'000);
+  plan.steps_3d = majority_in_3d().steps;
+  if (!call.steps.empty()) {
+    plan.steps = parse_count(call.steps, "--steps", 1, 1'000'000'000);
+    plan.steps_3d = std::min(plan.steps, plan.steps_3d);
+  }
+  plan.seed = seed;
   return plan;
 }
 
 Json to_json(const PaperPlan& plan) {
-  return {{"parts", plan.parts}, {"seeds", plan.seeds}, {"steps", plan.steps}, {"draws", plan.draws}};
+  return {{"parts", plan.parts},
+          {"seeds", plan.seeds},
+          {"steps", plan.steps},
+          {"steps_3d", plan.steps_3d},
+          {"draws", plan.draws}};
 }
 
 PaperPlan read_plan(const fs::path& directory) {
-  const auto fail = [&](const char* why) {
-    throw InputError(fmt::format("'{}' is not a run of 'normscope paper' that can be gone on with: {}.",
-                                 directory.string(), why));
-  };
-  std::ifstream file(directory / "config.json", std::ios::binary);
-  if (!file) fail("it has no config.json");
-  const Json config = Json::parse(file, nullptr, false);
-  if (!config.is_object() || config.value("program", "") != "normscope" ||
-      config.value("command", "") != kCommand) {
-    fail("its config.json says otherwise");
-  }
-  if (config.value("version", "") != version()) fail("it was begun by another version");
+  const Json config = read_config(directory, kCommand);
   try {
     const Json& options = config.at("options");
-    return {options.at("parts").get<std::vector<std::string>>(),
-            options.at("seeds").get<std::vector<std::uint64_t>>(), options.at("steps").get<std::uint64_t>(),
-            options.at("draws").get<std::size_t>()};
+    PaperPlan plan;
+    options.at("parts").get_to(plan.parts);
+    options.at("seeds").get_to(plan.seeds);
+    options.at("steps").get_to(plan.steps);
+    options.at("steps_3d").get_to(plan.steps_3d);
+    options.at("draws").get_to(plan.draws);
+    config.at("seed").get_to(plan.seed);
+    return plan;
   } catch (const nlohmann::json::exception&) {
-    fail("its config.json lacks an option");
+    throw InputError(fmt::format("'{}' cannot be gone on with: its config.json lacks an option; start anew.",
+                                 directory.string()));
   }
-  return {};
 }
 
 // One training of the audit, in its own run directory inside, begun or gone on with.
@@ -111,7 +114,7 @@ MajorityTraining run_training(const fs::path& directory, const std::string& labe
   const bool begun = fs::exists(directory / "config.json");
   MajorityRecord record = begun ? MajorityRecord::open(directory, command)
                                 : MajorityRecord(directory, command, provenance(0, executor.threads()), plan);
-  if (begun && (record.plan().settings != plan.settings || record.plan().runs != plan.runs)) {
+  if (begun && normscope::to_json(record.plan()) != normscope::to_json(plan)) {
     throw InputError(
         fmt::format("'{}' holds a training with other settings; name a new directory.", directory.string()));
   }
@@ -141,9 +144,11 @@ struct Audit {
 
 void run_figure1ab(const PaperPlan& plan, const fs::path& directory, const Common& common,
                    const Executor& executor, Audit& audit) {
+  MajoritySettings settings = majority_in_3d();
+  settings.steps = plan.steps_3d;
   const auto training =
       run_training(directory / "majority-3d", "Fig. 1a/b",
-                   plan_of(majority_in_3d(), {"layernorm", "rmsnorm", "published"}, plan), common, executor);
+                   plan_of(settings, {"layernorm", "rmsnorm", "published"}, plan), common, executor);
   audit.add(claims_of_figure1ab(training.runs()));
   audit.figures.push_back(figure1ab(training.runs()));
 }
@@ -151,14 +156,14 @@ void run_figure1ab(const PaperPlan& plan, const fs::path& directory, const Commo
 void run_figure1cd(const PaperPlan& plan, const Common& common, const Executor& executor, Audit& audit) {
   HeatmapRun run;
   run.draws = plan.draws;
-  run.provenance = provenance(common.seed, executor.threads());
+  run.provenance = provenance(plan.seed, executor.threads());
   for (const char* norm : {"none", "layernorm"}) {
     HeatmapOptions options;
     for (std::size_t n = 3; n <= 60; ++n) options.n.push_back(n);
     for (std::size_t d = 3; d <= 15; ++d) options.d.push_back(d);
     options.draws = plan.draws;
     options.norm = parse_norm(norm);
-    options.seed = common.seed;
+    options.seed = plan.seed;
     Progress progress(common, fmt::format("Fig. 1c/d, {}", norm), "cells");
     run.grids.push_back({norm, key_heatmap(options, executor, [&](std::size_t done, std::size_t total) {
                            progress.update(done, total);
@@ -269,26 +274,17 @@ Page page_of(const Audit& audit, const PaperPlan& plan, const Provenance& origin
 }
 
 void run_paper(const PaperCall& call, const Common& common, const CLI::App& command) {
-  if (!call.resume.empty()) {
-    for (const char* name : {"--only", "--seeds", "--steps", "--full", "--out", "--seed"}) {
-      if (command.get_option(name)->count() > 0) {
-        throw InputError(
-            fmt::format("--resume goes on with the settings of the run; {} cannot be given with it.", name));
-      }
-    }
-  }
-  const fs::path out = !call.resume.empty() ? call.resume : common.out.empty() ? "paper" : common.out;
-  const PaperPlan plan = call.resume.empty() ? resolve(call) : read_plan(out);
+  const bool resume = resumes(command);
+  const fs::path out = resume ? call.resume : common.out.empty() ? "paper" : common.out;
+  const PaperPlan plan = resume ? read_plan(out) : resolve(call, common.seed);
   const Executor executor(common.threads);
   const RunDirectory directory(out);
-  const Provenance origin = provenance(common.seed, executor.threads());
-  if (call.resume.empty()) {
-    for (const char* part : {"majority", "majority-3d"}) {
-      if (fs::exists(out / part)) {
-        throw InputError(fmt::format(
-            "'{}' holds an earlier run; go on with it by --resume {}, or name a new directory with --out.",
-            out.string(), out.string()));
-      }
+  const Provenance origin = provenance(plan.seed, executor.threads());
+  if (!resume) {
+    if (directory.holds_run()) {
+      throw InputError(fmt::format(
+          "'{}' holds an earlier run; go on with it by --resume {}, or name a new directory with --out.",
+          out.string(), out.string()));
     }
     directory.write_config(kCommand, origin, to_json(plan).dump());
   }
@@ -315,7 +311,10 @@ void add_paper(CLI::App& app, Common& common) {
   auto call = std::make_shared<PaperCall>();
   command->add_option("--only", call->only, "Parts, with commas [all]")->type_name("LIST");
   command->add_option("--seeds", call->seeds, "How many of the paper's ten seeds [10]")->type_name("N");
-  command->add_option("--steps", call->steps, "Training steps of the majority runs [6000, with --full 17000]")
+  command
+      ->add_option(
+          "--steps", call->steps,
+          "Training steps of the majority runs [6000, with --full 17000; in 3-D until solved, at most 10000]")
       ->type_name("N");
   command->add_flag("--full", call->full, "The published number of training steps");
   command->add_option("--resume", call->resume, "Go on with the run in this directory")->type_name("DIR");

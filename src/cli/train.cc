@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
@@ -14,15 +15,17 @@
 namespace normscope::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kCommand = "train majority";
+constexpr std::uint64_t kMost = 1'000'000'000;
 
 // As typed; empty: the default.
 struct MajorityCall {
   std::string norm = "layernorm", seeds, dim, classes, length, samples, margin, steps, heads, layers,
               feed_forward, batch, learning_rate, weight_decay, clip, decay_steps, evaluate_every,
-              stop_accuracy, data_seed, path, mask, resume;
+              stop_accuracy, data_seed, path, mask, checkpoint_every, resume;
   bool three_dimensional = false;
 };
 
@@ -61,9 +64,18 @@ constexpr Setting kSettings[] = {
 std::vector<std::uint64_t> parse_seeds(const MajorityCall& call, const Common& common, bool seed_given) {
   const auto ten = paper_seeds();
   if (call.seeds.empty()) return {seed_given ? common.seed : ten[0]};
+  if (seed_given) throw InputError("--seed and --seeds both name the seeds; give one of them.");
   if (call.seeds.find(',') == std::string::npos) {
-    const std::string what = "--seeds without a comma counts the paper's seeds and";
-    const auto count = parse_count(call.seeds, what, 1, ten.size());
+    std::uint64_t count = 0;
+    try {
+      count = parse_count(call.seeds, "--seeds", 1, ten.size());
+    } catch (const InputError&) {
+      throw InputError(
+          fmt::format("--seeds {}: without a comma it says how many of the paper's ten seeds to run, from 1 "
+                      "to 10; a list has "
+                      "commas ('11,42'), and one seed is --seed N.",
+                      call.seeds));
+    }
     return {ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count)};
   }
   std::vector<std::uint64_t> seeds;
@@ -91,10 +103,9 @@ std::vector<std::string> parse_norms(const std::string& text) {
 }
 
 MajoritySettings parse_settings(const MajorityCall& call) {
-  constexpr std::uint64_t most = 1'000'000'000;
   MajoritySettings settings = call.three_dimensional ? majority_in_3d() : MajoritySettings();
   const auto count = [&](const std::string& text, const char* name, std::uint64_t low, auto& value) {
-    if (!text.empty()) value = parse_count(text, name, low, most);
+    if (!text.empty()) value = parse_count(text, name, low, kMost);
   };
   const auto number = [&](const std::string& text, const char* name, double low, double high, double& value) {
     if (!text.empty()) value = parse_number(text, name, low, high);
@@ -287,16 +298,11 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
   const Executor executor(common.threads);
   std::optional<MajorityRecord> record;
   MajorityPlan plan;
-  if (!call.resume.empty()) {
-    // Everything else is what the run was begun with.
-    for (const CLI::Option* option : command.get_options()) {
-      const std::string name = option->get_name();
-      const bool allowed = name == "--resume" || name == "--threads" || name == "--json" || name == "--quiet";
-      if (option->count() > 0 && !allowed) {
-        throw InputError(
-            fmt::format("--resume goes on with the settings of the run; {} cannot be given with it.", name));
-      }
-    }
+  const bool resume = resumes(command, {"--checkpoint-every"});
+  std::optional<std::uint64_t> checkpoint_every;
+  if (!call.checkpoint_every.empty())
+    checkpoint_every = parse_count(call.checkpoint_every, "--checkpoint-every", 1, kMost);
+  if (resume) {
     record = MajorityRecord::open(call.resume, kCommand);
     plan = record->plan();
   } else {
@@ -311,11 +317,14 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
   const Provenance origin = provenance(0, executor.threads());
   if (!record && !common.out.empty()) record.emplace(common.out, kCommand, origin, plan);
   MajorityTraining training(plan.settings, plan.runs, executor);
-  if (record && !call.resume.empty()) record->restore(training);
+  if (resume) record->restore(training);
+  if (record) record->set_checkpoint_every(checkpoint_every);
   const TrainingTime time = train(training, record ? &*record : nullptr, "Training", common, executor);
 
   const Json results = results_json(training, time, origin);
-  if (record) {
+  const bool written_before =
+      time.steps == 0 && resume && fs::exists(record->directory().path() / "results.json");
+  if (record && !written_before) {
     write_geometry(record->directory(), training.runs());
     record->directory().write("results.json", json_text(results));
     note(common, "Wrote " + record->directory().path().string());
@@ -345,6 +354,10 @@ void add_train(CLI::App& app, Common& common) {
   command->add_flag(
       "--3d", call->three_dimensional,
       "The 3-D version of Fig. 1a/b: 10 classes, length 30, 6000 sequences, d 3, until accuracy 1");
+  command
+      ->add_option("--checkpoint-every", call->checkpoint_every,
+                   "Steps between two checkpoints, rounded up to a record [half a minute]")
+      ->type_name("N");
   command->add_option("--resume", call->resume, "Go on with the training in this directory")
       ->type_name("DIR");
   command->footer(command->get_footer() + "\n\nNorms: " + norm_list());

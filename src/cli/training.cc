@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+
+#include "normscope/error.h"
 
 namespace normscope::cli {
 namespace {
@@ -27,6 +30,24 @@ Tensor tensor(const std::string& name, const Matrix<double>& matrix) {
 }
 
 }  // namespace
+
+bool resumes(const CLI::App& command, std::initializer_list<std::string_view> allowed) {
+  constexpr std::string_view harmless[] = {"--resume", "--threads", "--json", "--quiet"};
+  const bool resume = command.get_option("--resume")->count() > 0;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    const std::string name = option->get_name();
+    const auto is_name = [&](std::string_view other) { return other == name; };
+    if (option->get_items_expected_min() > 0 && option->results().front().empty())
+      throw InputError(fmt::format("{} needs a value, not an empty one.", name));
+    if (resume && std::none_of(std::begin(harmless), std::end(harmless), is_name) &&
+        std::none_of(allowed.begin(), allowed.end(), is_name)) {
+      throw InputError(
+          fmt::format("--resume goes on with the settings of the run; {} cannot be given with it.", name));
+    }
+  }
+  return resume;
+}
 
 TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std::string& label,
                    const Common& common, const Executor& executor) {

@@ -15,6 +15,10 @@ struct TrainingTime {
   double ms_per_step() const { return 1e3 * seconds / static_cast<double>(steps); }
 };
 
+// Whether --resume was given. Throws InputError if anything but `allowed` and the options that do not change
+// results was given with it, or if an option was given an empty value, which would be taken for its default.
+bool resumes(const CLI::App& command, std::initializer_list<std::string_view> allowed = {});
+
 // Trains to the end, with progress on standard error; into `record` if there is one.
 TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std::string& label,
                    const Common& common, const Executor& executor);

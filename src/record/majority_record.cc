@@ -2,13 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <fstream>
 #include <limits>
+#include <span>
 #include <sstream>
+#include <type_traits>
 
 #include "normscope/error.h"
-#include "normscope/version.h"
 #include "record/json.h"
 
 namespace normscope {
@@ -22,17 +24,37 @@ constexpr auto kBetweenCheckpoints = std::chrono::seconds(30);
 
 constexpr std::pair<EncoderPath, const char*> kPaths[] = {
     {EncoderPath::automatic, "automatic"}, {EncoderPath::generic, "generic"}, {EncoderPath::bag, "bag"}};
+constexpr std::pair<AttentionMask, const char*> kMasks[] = {{AttentionMask::full, "full"},
+                                                            {AttentionMask::causal, "causal"}};
 
-// Members of a config that may be anyone's; what is missing or of another kind is said by its name.
+// Members of a file that may be anyone's; what is missing or of another kind is said by its name.
 template <class T>
-T member(const Json& json, const char* name) {
+T member(const Json& json, const char* name, const char* file = "config.json") {
   const auto found = json.find(name);
-  if (found == json.end()) throw InputError(fmt::format("The run's config.json has no '{}'.", name));
-  try {
-    return found->get<T>();
-  } catch (const nlohmann::json::exception&) {
-    throw InputError(fmt::format("The run's config.json holds a '{}' that cannot be read.", name));
+  if (found == json.end()) throw InputError(fmt::format("The run's {} has no '{}'.", file, name));
+  const bool readable = std::is_unsigned_v<T>            ? found->is_number_unsigned()
+                        : std::is_floating_point_v<T>    ? found->is_number()
+                        : std::is_same_v<T, std::string> ? found->is_string()
+                                                         : true;
+  if (!readable) throw InputError(fmt::format("The run's {} holds a '{}' that cannot be read.", file, name));
+  return found->get<T>();
+}
+
+template <class T>
+T choice(const Json& json, const char* name, std::span<const std::pair<T, const char*>> choices) {
+  const auto text = member<std::string>(json, name);
+  for (const auto& [value, word] : choices) {
+    if (text == word) return value;
   }
+  throw InputError(fmt::format("The run's config.json holds the {} '{}', which is not known.", name, text));
+}
+
+template <class T, std::size_t n>
+const char* name_of(T value, const std::pair<T, const char*> (&choices)[n]) {
+  for (const auto& [known, word] : choices) {
+    if (known == value) return word;
+  }
+  return "";
 }
 
 Json line(const MajorityRun& run, const MajorityRow& row) {
@@ -41,37 +63,41 @@ Json line(const MajorityRun& run, const MajorityRow& row) {
   return json;
 }
 
+// What is not finite is written as null.
+double measure(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found != json.end() && found->is_null()) return std::numeric_limits<double>::quiet_NaN();
+  return member<double>(json, name, kLog);
+}
+
 MajorityRow read_row(const Json& json) {
   MajorityRow row;
-  row.step = member<std::uint64_t>(json, "step");
-  row.train_loss = json.contains("train_loss") && json["train_loss"].is_number()
-                       ? json["train_loss"].get<double>()
-                       : std::numeric_limits<double>::quiet_NaN();
-  row.test.loss = member<double>(json, "test_loss");
-  row.test.accuracy = member<double>(json, "accuracy");
-  row.test.sequence_accuracy = member<double>(json, "sequence_accuracy");
-  row.angle_mean = member<double>(json, "angle_mean");
-  row.angle_sd = member<double>(json, "angle_sd");
-  row.test.attention_entropy = member<double>(json, "attention_entropy");
-  row.test.attention_distance = member<double>(json, "attention_distance");
+  row.step = member<std::uint64_t>(json, "step", kLog);
+  row.train_loss = measure(json, "train_loss");
+  row.test.loss = measure(json, "test_loss");
+  row.test.accuracy = measure(json, "accuracy");
+  row.test.sequence_accuracy = measure(json, "sequence_accuracy");
+  row.angle_mean = measure(json, "angle_mean");
+  row.angle_sd = measure(json, "angle_sd");
+  row.test.attention_entropy = measure(json, "attention_entropy");
+  row.test.attention_distance = measure(json, "attention_distance");
   return row;
 }
 
-Json read_config(const fs::path& directory) {
-  std::ifstream file(directory / "config.json", std::ios::binary);
-  if (!file) {
-    throw InputError(
-        fmt::format("'{}' is not the directory of a run: it has no config.json.", directory.string()));
-  }
-  std::stringstream text;
-  text << file.rdbuf();
-  Json config = Json::parse(text.str(), nullptr, false);
-  if (!config.is_object() || config.value("program", "") != "normscope") {
-    throw InputError(
-        fmt::format("'{}' is not a run of normscope: its config.json was written by something else.",
-                    directory.string()));
-  }
-  return config;
+// FNV-1a, which can be gone on with line by line.
+std::uint64_t hash(std::string_view bytes, std::uint64_t before) {
+  std::uint64_t value = before ^ 0xcbf29ce484222325;
+  for (const char byte : bytes) value = (value ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return value ^ 0xcbf29ce484222325;
+}
+
+std::optional<std::uint64_t> number(const TensorFile& file, const std::string& name) {
+  const auto found = file.metadata().find(name);
+  if (found == file.metadata().end()) return std::nullopt;
+  const char *begin = found->second.data(), *end = begin + found->second.size();
+  std::uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -86,7 +112,7 @@ Json to_json(const MajoritySettings& settings) {
                {"heads", settings.heads},
                {"layers", settings.layers},
                {"feed_forward", settings.feed_forward == 0 ? settings.dimension : settings.feed_forward},
-               {"mask", settings.mask == AttentionMask::causal ? "causal" : "full"},
+               {"mask", name_of(settings.mask, kMasks)},
                {"batch", settings.batch},
                {"learning_rate", settings.adam.learning_rate},
                {"decay_steps", settings.adam.schedule.steps},
@@ -97,9 +123,7 @@ Json to_json(const MajoritySettings& settings) {
                {"stop_accuracy", settings.stop_accuracy},
                {"data_seed", nullptr}};
   if (settings.data_seed) json["data_seed"] = *settings.data_seed;
-  for (const auto& [path, name] : kPaths) {
-    if (path == settings.path) json["path"] = name;
-  }
+  json["path"] = name_of(settings.path, kPaths);
   return json;
 }
 
@@ -114,7 +138,7 @@ MajoritySettings majority_settings(const Json& json) {
   settings.heads = member<std::size_t>(json, "heads");
   settings.layers = member<std::size_t>(json, "layers");
   settings.feed_forward = member<std::size_t>(json, "feed_forward");
-  settings.mask = member<std::string>(json, "mask") == "causal" ? AttentionMask::causal : AttentionMask::full;
+  settings.mask = choice<AttentionMask>(json, "mask", kMasks);
   settings.batch = member<std::size_t>(json, "batch");
   settings.adam.learning_rate = member<double>(json, "learning_rate");
   settings.adam.schedule.steps = member<std::uint64_t>(json, "decay_steps");
@@ -126,10 +150,7 @@ MajoritySettings majority_settings(const Json& json) {
   if (json.contains("data_seed") && !json["data_seed"].is_null()) {
     settings.data_seed = member<std::uint64_t>(json, "data_seed");
   }
-  const auto path = member<std::string>(json, "path");
-  for (const auto& [value, name] : kPaths) {
-    if (path == name) settings.path = value;
-  }
+  settings.path = choice<EncoderPath>(json, "path", kPaths);
   return settings;
 }
 
@@ -146,83 +167,89 @@ Json to_json(const MajorityRow& row) {
   return json;
 }
 
+Json to_json(const MajorityPlan& plan) {
+  Json json = {{"settings", to_json(plan.settings)}, {"runs", Json::array()}};
+  for (const MajorityRunId& id : plan.runs) json["runs"].push_back({{"norm", id.norm}, {"seed", id.seed}});
+  return json;
+}
+
 MajorityRecord::MajorityRecord(const fs::path& directory, std::string_view command,
                                const Provenance& provenance, const MajorityPlan& plan)
     : MajorityRecord(RunDirectory(directory), plan) {
-  for (const char* name : {kLog, kCheckpoint}) {
-    if (fs::exists(directory / name)) {
-      throw InputError(
-          fmt::format("'{}' holds a training already; go on with it by --resume {}, or name a new directory.",
-                      directory.string(), directory.string()));
-    }
+  if (directory_.holds_run()) {
+    throw InputError(
+        fmt::format("'{}' holds a run already; go on with it by --resume {}, or name a new directory.",
+                    directory.string(), directory.string()));
   }
-  Json options = {{"settings", to_json(plan.settings)}, {"runs", Json::array()}};
-  for (const MajorityRunId& id : plan.runs) options["runs"].push_back({{"norm", id.norm}, {"seed", id.seed}});
-  directory_.write_config(command, provenance, options.dump());
+  directory_.write_config(command, provenance, to_json(plan).dump());
   log_.emplace(directory / kLog);
-  written_.assign(plan.runs.size(), 0);
 }
 
 MajorityRecord MajorityRecord::open(const fs::path& directory, std::string_view command) {
-  const Json config = read_config(directory);
-  const auto made_by = member<std::string>(config, "command"),
-             made_with = member<std::string>(config, "version");
-  if (made_by != command) {
-    throw InputError(fmt::format("'{}' is a run of 'normscope {}', not of 'normscope {}'.",
-                                 directory.string(), made_by, command));
-  }
-  if (made_with != version()) {
-    throw InputError(
-        fmt::format("'{}' was begun by normscope {}, but this is {}, which may not give the same numbers; "
-                    "finish it with that version or start anew.",
-                    directory.string(), made_with, version()));
-  }
-  const auto options = member<Json>(config, "options");
+  const auto options = member<Json>(read_config(directory, command), "options");
   MajorityPlan plan;
   plan.settings = majority_settings(member<Json>(options, "settings"));
   for (const Json& run : member<Json>(options, "runs")) {
     plan.runs.push_back({member<std::string>(run, "norm"), member<std::uint64_t>(run, "seed")});
   }
+  if (plan.runs.empty()) throw InputError("The run's config.json names no norm and seed to train.");
   MajorityRecord record(RunDirectory(directory), std::move(plan));
-  record.written_.assign(record.plan_.runs.size(), 0);
+  record.log_.emplace(directory / kLog);
   return record;
 }
 
 void MajorityRecord::restore(MajorityTraining& training) {
   const fs::path log = directory_.path() / kLog, checkpoint = directory_.path() / kCheckpoint;
-  std::string kept;
   if (fs::exists(checkpoint)) {
     const TensorFile file = TensorFile::open(checkpoint.string());
-    std::vector<Tensor> tensors;
-    for (const TensorInfo& info : file.tensors()) tensors.push_back(file.read(info.name));
-    std::vector<std::vector<MajorityRow>> rows(plan_.runs.size());
-    // The rows the checkpoint counts; the log may hold more, written after it.
-    const auto recorded = file.metadata().find("rows");
-    const Json counts =
-        recorded == file.metadata().end() ? Json() : Json::parse(recorded->second, nullptr, false);
-    if (!counts.is_array() || counts.size() != plan_.runs.size()) {
-      throw InputError(fmt::format("'{}' is not a checkpoint of this training.", checkpoint.string()));
-    }
+    const auto bytes = number(file, "log_bytes"), hashed = number(file, "log_hash");
+    if (!bytes || !hashed)
+      throw InputError(fmt::format("'{}' is not a checkpoint of a training.", checkpoint.string()));
+    // The lines that the checkpoint knows; those that follow were written after it.
+    std::string kept;
     for (const std::string& text : whole_lines(log)) {
+      if (kept.size() < *bytes) kept += text + "\n";
+    }
+    if (kept.size() != *bytes || hash(kept, 0) != *hashed) {
+      throw InputError(
+          fmt::format("'{}' does not begin with the {} bytes that the checkpoint beside it knows: it was "
+                      "changed or is of another run; put the right one back or start anew.",
+                      log.string(), *bytes));
+    }
+    std::vector<std::vector<MajorityRow>> rows(plan_.runs.size());
+    std::stringstream lines(kept);
+    for (std::string text; std::getline(lines, text);) {
       const Json json = Json::parse(text, nullptr, false);
-      if (!json.is_object())
-        throw InputError(fmt::format("'{}' holds a line that is not a record.", log.string()));
-      const MajorityRunId id{member<std::string>(json, "norm"), member<std::uint64_t>(json, "seed")};
+      const MajorityRunId id{member<std::string>(json, "norm", kLog),
+                             member<std::uint64_t>(json, "seed", kLog)};
       const auto found = std::find(plan_.runs.begin(), plan_.runs.end(), id);
       if (found == plan_.runs.end()) {
         throw InputError(
             fmt::format("'{}' holds a line of a run that is not of this training.", log.string()));
       }
-      const auto r = static_cast<std::size_t>(found - plan_.runs.begin());
-      if (!counts[r].is_number_unsigned() || rows[r].size() >= counts[r].get<std::size_t>()) continue;
-      rows[r].push_back(read_row(json));
-      kept += text + "\n";
+      rows[static_cast<std::size_t>(found - plan_.runs.begin())].push_back(read_row(json));
     }
     for (std::size_t r = 0; r < rows.size(); ++r) written_[r] = rows[r].size();
+    std::vector<Tensor> tensors;
+    for (const TensorInfo& info : file.tensors()) tensors.push_back(file.read(info.name));
     training.restore(tensors, std::move(rows));
+    log_bytes_ = *bytes;
+    log_hash_ = *hashed;
+    checkpoint_step_ = training.step();
   }
-  directory_.write(kLog, kept);
-  log_.emplace(log);
+  log_->cut(log_bytes_);
+}
+
+void MajorityRecord::append(std::string_view lines) {
+  log_->append(lines);
+  log_bytes_ += lines.size();
+  log_hash_ = hash(lines, log_hash_);
+}
+
+bool MajorityRecord::checkpoint_due(const MajorityTraining& training) const {
+  if (training.done()) return true;
+  if (checkpoint_every_) return training.step() - checkpoint_step_ >= *checkpoint_every_;
+  return std::chrono::steady_clock::now() - checkpoint_time_ >= kBetweenCheckpoints;
 }
 
 void MajorityRecord::add(const MajorityTraining& training) {
@@ -232,17 +259,16 @@ void MajorityRecord::add(const MajorityTraining& training) {
     for (; written_[r] < run.rows.size(); ++written_[r])
       lines += line(run, run.rows[written_[r]]).dump() + "\n";
   }
-  log_->append(lines);
-  const auto now = std::chrono::steady_clock::now();
-  if (!training.done() && now - last_checkpoint_ < kBetweenCheckpoints) return;
-  log_->sync();
-  write_checkpoint(training);
-  last_checkpoint_ = now;
+  append(lines);
+  if (checkpoint_due(training)) write_checkpoint(training);
 }
 
 void MajorityRecord::write_checkpoint(const MajorityTraining& training) {
-  const auto tensors = training.checkpoint();
-  write_safetensors((directory_.path() / kCheckpoint).string(), tensors, {{"rows", Json(written_).dump()}});
+  log_->sync();
+  write_safetensors((directory_.path() / kCheckpoint).string(), training.checkpoint(),
+                    {{"log_bytes", std::to_string(log_bytes_)}, {"log_hash", std::to_string(log_hash_)}});
+  checkpoint_step_ = training.step();
+  checkpoint_time_ = std::chrono::steady_clock::now();
 }
 
 }  // namespace normscope

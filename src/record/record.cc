@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,16 +55,24 @@ bool is_temporary(const std::string& name) {
   return name.starts_with(".normscope-") && name.ends_with(".tmp");
 }
 
-bool is_run(const fs::path& directory) {
+// The member of an object that may be anyone's; empty if it is not there or not a text.
+std::string text_member(const nlohmann::ordered_json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// config.json of a run of ours; null if it is missing or a stranger's.
+nlohmann::ordered_json config_of(const fs::path& directory) {
   constexpr std::size_t limit = 1 << 20;  // no config of ours is larger; a stranger's may be
-  if (!fs::is_regular_file(directory / "config.json")) return false;
+  std::error_code unknown;
+  if (!fs::is_regular_file(directory / "config.json", unknown)) return nullptr;
   std::ifstream file(directory / "config.json", std::ios::binary);
   std::string text(limit, '\0');
   file.read(text.data(), static_cast<std::streamsize>(limit));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  const auto config = nlohmann::json::parse(text, nullptr, false);
-  const auto program = config.is_object() ? config.find("program") : config.end();
-  return config.is_object() && program != config.end() && *program == "normscope";
+  auto config = nlohmann::ordered_json::parse(text, nullptr, false);
+  const bool ours = config.is_object() && text_member(config, "program") == "normscope";
+  return ours ? std::move(config) : nullptr;
 }
 
 // What a killed run may have left before its config.json does not make a directory a stranger's.
@@ -90,6 +99,28 @@ nlohmann::ordered_json to_json(const Provenance& provenance) {
 
 std::string json_text(const nlohmann::ordered_json& json, int indent) {
   return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+nlohmann::ordered_json read_config(const fs::path& directory, std::string_view command) {
+  auto config = config_of(directory);
+  if (config.is_null()) {
+    throw InputError(
+        fmt::format("'{}' is not the directory of a normscope run: it has no config.json of one; name the "
+                    "directory that --out named.",
+                    directory.string()));
+  }
+  const std::string made_by = text_member(config, "command"), made_with = text_member(config, "version");
+  if (made_by != command) {
+    throw InputError(fmt::format("'{}' is a run of 'normscope {}', not of 'normscope {}'.",
+                                 directory.string(), made_by, command));
+  }
+  if (made_with != version()) {
+    throw InputError(
+        fmt::format("'{}' was begun by normscope {}, but this is {}, which may not give the same numbers; "
+                    "finish it with that version or start anew.",
+                    directory.string(), made_with, version()));
+  }
+  return config;
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
@@ -122,7 +153,7 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
         fmt::format("The directory '{}' cannot be created: {}.", path_.string(), failed.message()));
   }
   try {
-    if (!holds_nothing(path_) && !is_run(path_)) {
+    if (!holds_nothing(path_) && !holds_run()) {
       throw InputError(
           fmt::format("'{}' holds files that are not a normscope run; name a new or an empty directory.",
                       path_.string()));
@@ -134,6 +165,10 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
     throw InputError(fmt::format("The directory '{}' cannot be written to: {}.", path_.string(),
                                  std::generic_category().message(errno)));
   }
+}
+
+bool RunDirectory::holds_run() const {
+  return !config_of(path_).is_null();
 }
 
 void RunDirectory::write_config(std::string_view command, const Provenance& provenance,
@@ -159,6 +194,11 @@ LineLog::LineLog(const fs::path& path) : path_(path) {
   // A link planted there must not send the lines elsewhere.
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor_ < 0) fail_log(path_, errno);
+  // The lock ends with the process, however that ends. File systems without locks do without.
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(descriptor_);
+    throw InputError(fmt::format("Another process is writing '{}'; wait until it ends.", path.string()));
+  }
 }
 
 LineLog::~LineLog() {
@@ -181,6 +221,10 @@ void LineLog::append(std::string_view lines) {
     if (put < 0) fail_log(path_, errno);
     lines.remove_prefix(static_cast<std::size_t>(put));
   }
+}
+
+void LineLog::cut(std::uint64_t bytes) {
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail_log(path_, errno);
 }
 
 void LineLog::sync() {

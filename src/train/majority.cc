@@ -179,7 +179,13 @@ struct Runner {
     row.step = run.step;
     row.train_loss = train_loss;
     row.test = model->measure(data->test, run.parameters, executor);
-    if (!std::isfinite(row.test.loss)) return diverge();
+    if (!std::isfinite(row.test.loss)) {
+      if (!run.rows.empty()) return diverge();
+      throw Error(
+          fmt::format("The loss of {} with seed {} is not finite before the first step: there is nothing to "
+                      "train; take fewer layers or another norm.",
+                      run.id.norm, run.id.seed));
+    }
     measure_angles(type_geometry(run.spec, run.parameters), type_counts, row);
     run.rows.push_back(row);
   }
@@ -337,8 +343,9 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
                                std::vector<std::vector<MajorityRow>> rows) {
   std::map<std::string, const Tensor*> by_name;
   for (const Tensor& tensor : checkpoint) by_name[tensor.name] = &tensor;
+  using Accept = bool (*)(double);
   const auto find = [&](const std::string& name, std::size_t size,
-                        bool diverged) -> const std::vector<double>& {
+                        Accept accept) -> const std::vector<double>& {
     const auto found = by_name.find(name);
     if (found == by_name.end()) {
       throw InputError(fmt::format("The checkpoint has no tensor '{}'; it belongs to other runs.", name));
@@ -350,8 +357,11 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
           "an encoder of another shape.",
           name, values.size(), size));
     }
-    if (!diverged && !all_finite(values)) {
-      throw InputError(fmt::format("The tensor '{}' of the checkpoint holds NaN or Inf.", name));
+    if (!std::all_of(values.begin(), values.end(), accept)) {
+      throw InputError(
+          fmt::format("The tensor '{}' of the checkpoint holds NaN or Inf, which no training writes there; "
+                      "put the right checkpoint back or start anew.",
+                      name));
     }
     return values;
   };
@@ -360,15 +370,20 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Runner& runner = state_->runners[r];
     const std::string at = prefix(runner.run.id);
-    const auto& progress = find(at + "progress", 4, false);
-    const bool diverged = progress[3] != 0;  // will not go on: its moments may be anything
+    const Accept finite = [](double value) { return std::isfinite(value); };
+    const auto& progress = find(at + "progress", 4, finite);
+    const bool diverged = progress[3] != 0;
+    // Of a run that diverged, anything is left; moments of a gradient may overflow before the loss does.
+    const Accept anything = [](double) { return true; },
+                 overflown = [](double value) { return !std::isnan(value); };
+    const Accept parameter = diverged ? anything : finite, moment = diverged ? anything : overflown;
     for (const ParameterSlot& slot : parameter_slots(runner.run.spec)) {
-      const auto& values = find(at + slot.name, slot.size(), diverged);
+      const auto& values = find(at + slot.name, slot.size(), parameter);
       std::copy(values.begin(), values.end(),
                 runner.run.parameters.begin() + static_cast<std::ptrdiff_t>(slot.offset));
     }
-    const auto& mean = find(at + "adam.mean", runner.run.parameters.size(), diverged);
-    const auto& square = find(at + "adam.square", runner.run.parameters.size(), diverged);
+    const auto& mean = find(at + "adam.mean", runner.run.parameters.size(), moment);
+    const auto& square = find(at + "adam.square", runner.run.parameters.size(), moment);
     runner.adam.mean.assign(mean.begin(), mean.end());
     runner.adam.square.assign(square.begin(), square.end());
     const auto whole = [&](std::size_t i, double most) {

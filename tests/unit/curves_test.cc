@@ -78,7 +78,7 @@ TEST(Curves, ANameLooksTheSameInEveryPanel) {
   const std::string dashes = "stroke-dasharray=\"" + std::string(draw::dash(2)) + "\"";
   EXPECT_EQ(count(svg, dashes), 3u);       // legend and two panels
   EXPECT_EQ(count(svg, stroke), 3u + 1u);  // and the mark
-  EXPECT_EQ(attribute(svg, "<title>c, published, x 1: y 2\nTable 1</title>", "stroke"), draw::colour(2));
+  EXPECT_EQ(attribute(svg, "<title>c, in the paper, x 1: y 2\nTable 1</title>", "stroke"), draw::colour(2));
 }
 
 TEST(Curves, FiftySixNamesDiffer) {
@@ -96,10 +96,10 @@ TEST(Curves, AMarkOfNoCurveIsDotted) {
   CurveFigure figure{{panel_of({line("a", 3)})}, ""};
   figure.panels[0].marks = {{"a", 1, 2, ""}, {"other", 1, 1, ""}, {"lost", kNan, 1, ""}};
   const std::string svg = curves_svg(figure);
-  EXPECT_EQ(attribute(svg, "<title>a, published", "d").substr(0, 1), "M");
-  EXPECT_EQ(attribute(svg, "<title>other, published", "stroke-dasharray"), "2 1.6");
-  EXPECT_EQ(count(svg, "lost, published"), 0u);
-  EXPECT_EQ(count(svg, ">published<"), 1u);
+  EXPECT_EQ(attribute(svg, "<title>a, in the paper", "d").substr(0, 1), "M");
+  EXPECT_EQ(attribute(svg, "<title>other, in the paper", "stroke-dasharray"), "2 1.6");
+  EXPECT_EQ(count(svg, "lost, in the paper"), 0u);
+  EXPECT_EQ(count(svg, ">value in the paper<"), 1u);
 }
 
 TEST(Curves, WhatIsNotFiniteBreaksTheLine) {

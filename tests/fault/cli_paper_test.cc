@@ -1,0 +1,129 @@
+// What `normscope paper` writes, and what it does with wrong calls and earlier runs.
+#include <set>
+
+#include "fault/program.h"
+
+namespace normscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class PaperCommand : public ProgramTest {
+ protected:
+  std::string out() const { return " --quiet --out " + path("run"); }
+  std::string resume() const { return "paper --resume " + path("run"); }
+};
+
+TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
+  const json printed =
+      result_of("paper --only fig2,fig3,followups --seeds 2 --steps 30 --out " + path("run"));
+  const json results = read_json(path("run/results.json"));
+  EXPECT_EQ(results, printed);
+  EXPECT_EQ(results["command"], "paper");
+  EXPECT_EQ(results["parts"], (json{"fig2", "fig3", "followups"}));
+  EXPECT_EQ(results["seeds"], (json{11, 123}));
+  EXPECT_EQ(results["steps"], 30);
+  std::set<std::string> places;
+  for (const json& claim : results["claims"]) {
+    for (const char* name : {"where", "claim", "published", "measured", "verdict", "why"})
+      EXPECT_TRUE(claim[name].is_string()) << name << " in " << claim;
+    for (const char* name : {"where", "claim", "published", "measured", "verdict"})
+      EXPECT_NE(claim[name], "") << name << " in " << claim;
+    places.insert(claim["where"]);
+  }
+  for (const char* place : {"Fig. 2a", "Fig. 2b", "Fig. 3", "§6, asked"})
+    EXPECT_TRUE(places.contains(place)) << place;
+  EXPECT_TRUE(fs::exists(path("run/majority/metrics.jsonl")));
+  EXPECT_TRUE(fs::exists(path("run/majority/geometry.safetensors")));
+
+  // The report needs nothing but itself.
+  const std::string page = read(path("run/report.html"));
+  for (const char* scheme : {"http://", "https://"}) {
+    for (std::size_t at = 0; (at = page.find(scheme, at)) != std::string::npos; ++at)
+      EXPECT_EQ(page.compare(at, 18, "http://www.w3.org/"), 0) << page.substr(at, 60);
+  }
+  for (const char* word : {"<svg", "Fig. 2a", "layernorm"})
+    EXPECT_NE(page.find(word), std::string::npos) << word;
+
+  // Gone on with when finished, and with the results lost.
+  const Files whole = files_of(path("run"));
+  ASSERT_EQ(run(resume() + " --quiet").code, 0);
+  EXPECT_TRUE(files_of(path("run")) == whole);
+  fs::remove(path("run/results.json"));
+  fs::remove(path("run/majority/checkpoint.safetensors"));
+  ASSERT_EQ(run(resume() + " --quiet").code, 0);
+  EXPECT_TRUE(files_of(path("run")) == whole);
+
+  // Neither begun anew nor changed.
+  expect_refused("paper --only fig3" + out(), {path("run"), "--resume", "--out"});
+  for (const char* option : {"--only fig2", "--seeds 2", "--steps 30", "--full", "--seed 3", "--out x"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find(' '));
+    expect_refused(resume() + " " + option, {"--resume", name});
+  }
+  json config = read_json(path("run/config.json"));
+  config["version"] = "0.0.1";
+  write(path("run/config.json"), config.dump());
+  expect_refused(resume(), {"0.0.1", "version"});
+  config.erase("version");
+  write(path("run/config.json"), config.dump());
+  expect_refused(resume(), {"version"});
+}
+
+TEST_F(PaperCommand, StepsAlsoEndTheRunsInThreeDimensions) {
+  const json results = result_of("paper --only fig1ab --seeds 2 --steps 20 --out " + path("run"));
+  EXPECT_EQ(results["steps_3d"], 20);
+  ASSERT_EQ(results["claims"].size(), 2u);
+  EXPECT_EQ(results["claims"][0]["where"], "Fig. 1a");
+  EXPECT_EQ(results["claims"][1]["where"], "Fig. 1b");
+  EXPECT_EQ(result_of(resume()), results);
+}
+
+TEST_F(PaperCommand, AKilledRunGoesOnToTheSameResults) {
+  const std::string call = "paper --only fig1ab --seeds 1 --steps 60";
+  const json whole = result_of(call + " --out " + path("run"));
+  for (const int delay : {20, 100, 250}) {
+    fs::remove_all(path("run"));
+    run_killed(call + out(), std::chrono::milliseconds(delay));
+    const bool begun = fs::exists(path("run/config.json"));
+    EXPECT_EQ(result_of(begun ? resume() : call + " --out " + path("run")), whole) << delay;
+  }
+}
+
+TEST_F(PaperCommand, TheSeedOfTheHeatMapsIsRemembered) {
+  const pid_t child = start("paper --only fig1cd --seed 5" + out());
+  for (int i = 0; i < 2000 && !fs::exists(path("run/config.json")); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ::kill(child, SIGKILL);
+  wait(child);
+  json config = read_json(path("run/config.json"));
+  EXPECT_EQ(config["seed"], 5);
+  config["options"]["draws"] = 1;  // the whole figure takes minutes
+  write(path("run/config.json"), config.dump());
+  const json five = result_of(resume());
+  EXPECT_EQ(five["seed"], 5);
+  config["seed"] = 0;
+  write(path("run/config.json"), config.dump());
+  EXPECT_NE(result_of(resume())["claims"], five["claims"]);
+}
+
+TEST_F(PaperCommand, WrongCallsAreRefused) {
+  expect_refused("paper --only fig4" + out(), {"fig4", "did you mean", "fig2"});
+  expect_refused("paper --only figure1cd" + out(), {"figure1cd", "fig1cd"});
+  expect_refused("paper --only fig2,," + out(), {"--only", "''"});
+  expect_refused("paper --only ''" + out(), {"--only", "empty"});
+  expect_refused("paper --seeds 11" + out(), {"--seeds", "from 1 to 10"});
+  expect_refused("paper --steps 0" + out(), {"--steps", "'0'"});
+  expect_refused("paper --resume ''", {"--resume", "empty"});
+  expect_refused("paper --resume " + path("missing"), {path("missing"), "config.json"});
+  write(path("odd/config.json"), R"({"program": "normscope", "command": ["paper"]})");
+  expect_refused("paper --resume " + path("odd"), {path("odd")});
+  ASSERT_EQ(run("train majority --samples 100 --classes 5 --steps 1 --quiet --out " + path("training")).code,
+            0);
+  expect_refused("paper --resume " + path("training"), {"train majority"});
+  expect_refused("paper --only fig2 --out " + path("training"), {path("training"), "new directory"});
+  expect_refused("paper --only fig2 --out /proc/normscope", {"/proc/normscope"});
+}
+
+}  // namespace
+}  // namespace normscope
