@@ -79,6 +79,8 @@ struct EncoderMeasures {
   double sequence_accuracy = 0;   // share of sequences right at every position
   double attention_entropy = 0;   // of an attention row, in nats; uniform attention has log T
   double attention_distance = 0;  // total variation between an attention row and uniform, in [0, 1)
+
+  bool operator==(const EncoderMeasures&) const = default;
 };
 
 // How loss and gradient are computed; every kind gives the same numbers up to rounding.

@@ -283,7 +283,7 @@ std::string seeds_caption(std::span<const MajorityRun> runs) {
   return text + (seeds.size() == 1 ? "." : "; bands are 95 % intervals of the mean over seeds.");
 }
 
-Figure curves(const std::string& name, const std::string& title, CurveFigure figure) {
+Figure curves(const std::string& name, const std::string& title, const CurveFigure& figure) {
   return {name, title, "", curves_svg(figure), curves_csv(figure)};  // the caption is inside the picture
 }
 
@@ -437,8 +437,7 @@ Figure figure2(std::span<const MajorityRun> runs) {
       "Diamonds are the published values; published and xsigma are the norm without projection as the "
       "paper's code and its formula have it, rmsnorm the one at LayerNorm's scale. " +
       seeds_caption(runs);
-  return curves("fig2", "Majority: does projection speed up training, and do queries turn to 1?",
-                std::move(figure));
+  return curves("fig2", "Majority: does projection speed up training, and do queries turn to 1?", figure);
 }
 
 Figure figure3(std::span<const MajorityRun> runs) {
@@ -450,7 +449,7 @@ Figure figure3(std::span<const MajorityRun> runs) {
       [](const MajorityRow& row) { return row.test.sequence_accuracy; }, {}, false));
   for (CurveFigure::Panel& each : figure.panels) each.y_low = 0, each.y_high = 1;
   figure.caption = "Diamonds are the published values. " + seeds_caption(runs);
-  return curves("fig3", "Majority: test accuracy", std::move(figure));
+  return curves("fig3", "Majority: test accuracy", figure);
 }
 
 Figure figure1ab(std::span<const MajorityRun> runs) {
@@ -505,7 +504,7 @@ Figure followup_figure(std::span<const MajorityRun> runs) {
       panel(chosen, "Attention: distance from uniform", "total variation", distance, {}, false));
   figure.caption = "project:k makes keys orthogonal to k learned normals instead of 1, then scales to √d. " +
                    seeds_caption(chosen);
-  return curves("followups", "The paper's open questions: learned normals", std::move(figure));
+  return curves("followups", "The paper's open questions: learned normals", figure);
 }
 
 }  // namespace normscope

@@ -70,7 +70,7 @@ class BagPath final : public EncoderGradient<T> {
         sums_(spec.classes, spec.dimension, spec.heads, spec.feed_forward),
         parameters_(parameter_count(spec)),
         slices_(slices(spec, std::span<const double>(parameters_))),
-        root_(std::sqrt(static_cast<double>(spec.dimension / spec.heads))) {
+        root_(std::sqrt(static_cast<double>(spec.dimension) / static_cast<double>(spec.heads))) {
     tables_.classes = spec.classes;
     tables_.dimension = spec.dimension;
     tables_.heads = spec.heads;

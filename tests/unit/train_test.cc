@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -593,8 +594,10 @@ void expect_same_bytes(const MajorityTraining& a, const MajorityTraining& b) {
     EXPECT_EQ(x.diverged, y.diverged);
     ASSERT_EQ(x.rows.size(), y.rows.size());
     for (std::size_t i = 0; i < x.rows.size(); ++i) {
-      EXPECT_EQ(std::memcmp(&x.rows[i].test, &y.rows[i].test, sizeof(EncoderMeasures)), 0) << i;
-      EXPECT_EQ(std::memcmp(&x.rows[i].train_loss, &y.rows[i].train_loss, sizeof(double)), 0) << i;
+      EXPECT_EQ(x.rows[i].test, y.rows[i].test) << i;
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(x.rows[i].train_loss),  // NaN at step 0
+                std::bit_cast<std::uint64_t>(y.rows[i].train_loss))
+          << i;
       EXPECT_EQ(x.rows[i].angle_mean, y.rows[i].angle_mean);
       EXPECT_EQ(x.rows[i].angle_sd, y.rows[i].angle_sd);
     }
