@@ -76,9 +76,10 @@ SequenceSet make_sequences(std::size_t classes, std::size_t length, std::vector<
 struct EncoderMeasures {
   double loss = 0;
   double accuracy = 0;  // share of positions whose highest logit is the label (the first, if several)
-  double sequence_accuracy = 0;   // share of sequences right at every position
-  double attention_entropy = 0;   // of an attention row, in nats; uniform attention has log T
-  double attention_distance = 0;  // total variation between an attention row and uniform, in [0, 1)
+  double sequence_accuracy = 0;  // share of sequences right at every position
+  double attention_entropy = 0;  // of an attention row, in nats; uniform attention has log T
+  double attention_distance =
+      0;  // total variation between an attention row and uniform over the keys left by the mask
 
   bool operator==(const EncoderMeasures&) const = default;
 };

@@ -189,7 +189,8 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
                   if (text.empty()) throw InputError("--out needs the name of a directory.");
                   common.out = text;
                 },
-                "Directory for the files of this run: new, empty, or an earlier run (overwritten)")
+                "Directory for the files of this run: new, empty, or an earlier run (overwritten, unless it "
+                "is a training)")
             ->type_name("DIR"));
   group(command->add_flag("--quiet", common.quiet, "No progress and no notes on standard error"));
   return command;

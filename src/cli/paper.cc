@@ -71,6 +71,9 @@ PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
   const auto ten = paper_seeds();
   const auto count = call.seeds.empty() ? ten.size() : parse_count(call.seeds, "--seeds", 1, ten.size());
   plan.seeds.assign(ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count));
+  if (call.full && !call.steps.empty()) {
+    throw InputError("--full is the published number of steps; give it or --steps, not both.");
+  }
   plan.steps = call.full ? published_steps : default_steps;
   plan.steps_3d = majority_in_3d().steps;
   if (!call.steps.empty()) {
@@ -234,10 +237,10 @@ std::string counts(const Audit& audit) {
   };
   const auto answered = count(Holds::answered);
   std::string text =
-      fmt::format("{} claims: {} hold, {} hold only under a condition, {} do not hold, {} open",
+      fmt::format("Claims: {} in all, {} hold, {} hold only under a condition, {} do not hold, {} open",
                   static_cast<std::ptrdiff_t>(audit.claims.size()) - answered, count(Holds::yes),
                   count(Holds::conditionally), count(Holds::no), count(Holds::open));
-  if (answered > 0) text += fmt::format("; {} questions answered", answered);
+  if (answered > 0) text += fmt::format("; questions answered: {}", answered);
   return text;
 }
 

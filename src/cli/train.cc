@@ -125,7 +125,7 @@ MajoritySettings parse_settings(const MajorityCall& call) {
   number(call.learning_rate, "--lr", 1e-12, 1e3, settings.adam.learning_rate);
   number(call.weight_decay, "--weight-decay", 0, 1e3, settings.adam.weight_decay);
   number(call.clip, "--clip", 0, 1e9, settings.adam.clip);
-  number(call.stop_accuracy, "--stop-accuracy", 0, 2, settings.stop_accuracy);
+  number(call.stop_accuracy, "--stop-accuracy", 0, 1, settings.stop_accuracy);
   if (!call.data_seed.empty()) settings.data_seed = parse_count(call.data_seed, "--data-seed", 0, UINT64_MAX);
   const auto choose = [](const std::string& text, const char* name, const auto& choices, auto& value) {
     if (text.empty()) return;
@@ -260,6 +260,12 @@ std::string steps_cell(const std::vector<const MajorityRun*>& runs, double loss)
   return text;
 }
 
+// Mean over positions of the entropy of uniform attention: over all tokens, or over those up to the position.
+double uniform_entropy(const MajoritySettings& settings) {
+  const auto length = static_cast<double>(settings.task.length);
+  return settings.mask == AttentionMask::full ? std::log(length) : std::lgamma(length + 1) / length;
+}
+
 std::string screen(const MajorityTraining& training, const TrainingTime& time) {
   std::vector<std::vector<std::string>> rows = {{"norm", "runs", "steps", "train loss", "test loss",
                                                  "accuracy %", "whole seq. %", "angle to 1", "entropy",
@@ -286,7 +292,7 @@ std::string screen(const MajorityTraining& training, const TrainingTime& time) {
   text += fmt::format(
       "\nMajority of {} classes in sequences of {}, lead at least {}; uniform attention has entropy "
       "{:.2f}.\n",
-      task.classes, task.length, task.margin, std::log(static_cast<double>(task.length)));
+      task.classes, task.length, task.margin, uniform_entropy(training.settings()));
   if (time.steps > 0) {
     text += fmt::format("{:.2f} ms per step over {} steps in {}; ± is the 95 % interval over seeds.\n",
                         time.ms_per_step(), time.steps, duration(time.seconds));
@@ -322,8 +328,9 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
   const TrainingTime time = train(training, record ? &*record : nullptr, "Training", common, executor);
 
   const Json results = results_json(training, time, origin);
+  const auto written = [&](const char* name) { return fs::exists(record->directory().path() / name); };
   const bool written_before =
-      time.steps == 0 && resume && fs::exists(record->directory().path() / "results.json");
+      time.steps == 0 && resume && written("results.json") && written("geometry.safetensors");
   if (record && !written_before) {
     write_geometry(record->directory(), training.runs());
     record->directory().write("results.json", json_text(results));

@@ -198,6 +198,26 @@ MajorityRecord MajorityRecord::open(const fs::path& directory, std::string_view 
   return record;
 }
 
+namespace {
+
+// Of the settings a checkpoint was made with and of all it holds: a changed byte in either would go unnoticed
+// otherwise.
+std::uint64_t state_hash(const MajorityPlan& plan, std::span<const Tensor> tensors) {
+  std::vector<const Tensor*> by_name;
+  for (const Tensor& tensor : tensors) by_name.push_back(&tensor);
+  std::sort(by_name.begin(), by_name.end(),
+            [](const Tensor* a, const Tensor* b) { return a->name < b->name; });
+  std::uint64_t state = hash(to_json(plan.settings).dump(), 0);
+  for (const Tensor* tensor : by_name) {
+    state = hash(tensor->name, state);
+    const auto bytes = std::as_bytes(std::span(tensor->values));
+    state = hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, state);
+  }
+  return state;
+}
+
+}  // namespace
+
 void MajorityRecord::restore(MajorityTraining& training) {
   const fs::path log = directory_.path() / kLog, checkpoint = directory_.path() / kCheckpoint;
   if (fs::exists(checkpoint)) {
@@ -233,6 +253,13 @@ void MajorityRecord::restore(MajorityTraining& training) {
     std::vector<Tensor> tensors;
     for (const TensorInfo& info : file.tensors()) tensors.push_back(file.read(info.name));
     training.restore(tensors, std::move(rows));
+    const auto state = number(file, "state_hash");  // none: a checkpoint made by other means
+    if (state && *state != state_hash(plan_, tensors)) {
+      throw InputError(fmt::format(
+          "'{}' or the config.json beside it is not as it was written: they do not fit each other; put the "
+          "right ones back or start anew.",
+          checkpoint.string()));
+    }
     log_bytes_ = *bytes;
     log_hash_ = *hashed;
     checkpoint_step_ = training.step();
@@ -265,8 +292,11 @@ void MajorityRecord::add(const MajorityTraining& training) {
 
 void MajorityRecord::write_checkpoint(const MajorityTraining& training) {
   log_->sync();
-  write_safetensors((directory_.path() / kCheckpoint).string(), training.checkpoint(),
-                    {{"log_bytes", std::to_string(log_bytes_)}, {"log_hash", std::to_string(log_hash_)}});
+  const auto tensors = training.checkpoint();
+  write_safetensors((directory_.path() / kCheckpoint).string(), tensors,
+                    {{"log_bytes", std::to_string(log_bytes_)},
+                     {"log_hash", std::to_string(log_hash_)},
+                     {"state_hash", std::to_string(state_hash(plan_, tensors))}});
   checkpoint_step_ = training.step();
   checkpoint_time_ = std::chrono::steady_clock::now();
 }

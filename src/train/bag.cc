@@ -80,7 +80,7 @@ class BagChunkRun {
       for (std::size_t p = 0; p < end - begin; ++p) {
         const auto weight = static_cast<double>(weights_[p]);
         total.loss += weight * static_cast<double>(loss_[p]);
-        total.accuracy += weight * static_cast<double>(right_[p]);
+        total.right += static_cast<double>(counts_[chunk.type * kBlock + p] * right_[p]);
         if (right_[p] == 0) total.wrong.push_back(batch_.rows[begin + p]);
       }
     }

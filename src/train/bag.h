@@ -59,8 +59,9 @@ void bag_gradient(const BagTables<double>& tables, const BagBatch& batch, const 
                   double* totals);
 
 struct BagMeasure {
-  double loss = 0, accuracy = 0, entropy = 0, distance = 0;  // weighted sums over pairs
-  std::vector<std::uint32_t> wrong;                          // rows with a wrong type
+  double loss = 0, entropy = 0, distance = 0;  // weighted sums over pairs
+  double right = 0;                            // positions, counted
+  std::vector<std::uint32_t> wrong;            // rows with a wrong type
 };
 void bag_measure(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
                  BagMeasure& total);

@@ -101,14 +101,16 @@ class BagPath final : public EncoderGradient<T> {
     executor.for_each(chunks_.size(),
                       [&](std::size_t c) { bag_measure(tables_, batch_, chunks_[c], parts[c]); });
     EncoderMeasures total;
+    double positions = 0;
     std::vector<bool> wrong(set.size(), false);
     for (const BagMeasure& part : parts) {
       total.loss += part.loss;
-      total.accuracy += part.accuracy;
+      positions += part.right;
       total.attention_entropy += part.entropy;
       total.attention_distance += part.distance;
       for (const std::uint32_t row : part.wrong) wrong[row] = true;
     }
+    total.accuracy = positions / (static_cast<double>(set.size()) * static_cast<double>(set.length));
     const auto right = static_cast<double>(std::count(wrong.begin(), wrong.end(), false));
     total.sequence_accuracy = right / static_cast<double>(set.size());
     return total;

@@ -67,7 +67,7 @@ class GenericRun {
         total.loss += job_.weight * static_cast<double>(loss_.data()[i]);
         right += static_cast<double>(right_.data()[i]);
       }
-      total.accuracy += job_.weight * right;
+      total.positions += right;
       total.sequences += right == static_cast<double>(job_.set->length) ? 1 : 0;
       for (const EncoderLayer<T>& layer : layers_) {
         const AttentionMeasure attention = layer.attention().measure();

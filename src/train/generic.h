@@ -19,8 +19,8 @@ struct GenericJob {
 };
 
 struct GenericMeasure {
-  double loss = 0, accuracy = 0, sequences = 0, entropy = 0,
-         distance = 0;  // sums, weighted but for `sequences`
+  double loss = 0, entropy = 0, distance = 0;  // weighted sums over positions
+  double positions = 0, sequences = 0;         // right ones, counted
 };
 
 // Adds to `gradient` (one number per parameter) and returns the weighted loss.

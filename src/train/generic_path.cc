@@ -58,11 +58,12 @@ class GenericPath final : public EncoderGradient<T> {
     EncoderMeasures total;
     for (const GenericMeasure& part : parts) {
       total.loss += part.loss;
-      total.accuracy += part.accuracy;
+      total.accuracy += part.positions;
       total.sequence_accuracy += part.sequences / static_cast<double>(set.size());
       total.attention_entropy += part.entropy;
       total.attention_distance += part.distance;
     }
+    total.accuracy /= static_cast<double>(set.size()) * static_cast<double>(set.length);
     return total;
   }
 

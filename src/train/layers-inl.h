@@ -264,13 +264,19 @@ class Attention {
 
   AttentionMeasure measure() const {
     AttentionMeasure sum;
-    const double uniform = 1.0 / static_cast<double>(length_);
+    // Uniform over the keys that the mask leaves to a query.
+    std::vector<double> uniform(length_, 1.0 / static_cast<double>(length_));
+    for (std::size_t i = 0; mask_ != nullptr && i < length_; ++i) {
+      double left = 0;
+      for (std::size_t j = 0; j < length_; ++j) left += hidden(j, i) ? 0 : 1;
+      uniform[i] = 1 / left;
+    }
     for (const Block<T>& weights : weights_) {
       for (std::size_t j = 0; j < length_; ++j) {
         for (std::size_t i = 0; i < length_; ++i) {
           const auto weight = static_cast<double>(weights.row(j)[i]);
           if (weight > 0) sum.entropy -= weight * std::log(weight);
-          sum.distance += std::fabs(weight - uniform) / 2;
+          if (!hidden(j, i)) sum.distance += std::fabs(weight - uniform[i]) / 2;
         }
       }
     }
@@ -284,6 +290,10 @@ class Attention {
     for (std::size_t i = 0; i < block.rows() * block.columns(); i += kLanes<T>) {
       store(hn::Mul(load(values + i), factor), values + i);
     }
+  }
+
+  bool hidden(std::size_t key, std::size_t query) const {
+    return mask_ != nullptr && mask_[key * dweights_.columns() + query] < 0;
   }
 
   // result[c][j] = Σ over queries i of a[c][i]·block[j][i], for keys j; padding keys get 0.

@@ -118,9 +118,10 @@ void check_task(const MajorityTask& task) {
   const std::size_t widest = single_parts_only(task) ? task.length : task.length - 2;
   if (task.margin < 1 || task.margin > widest) {
     fail(
-        fmt::format("No sequence of length {} over {} classes has a majority that leads by {}; the margin "
+        fmt::format("No sequence of length {} over {} classes{} has a majority that leads by {}; the margin "
                     "can be from 1 to {}.",
-                    task.length, task.classes, task.margin, widest));
+                    task.length, task.classes, single_parts_only(task) ? "" : ", at least two of them in it,",
+                    task.margin, widest));
   }
 }
 

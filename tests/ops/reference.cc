@@ -267,9 +267,13 @@ EncoderMeasures encoder_measures(const EncoderSpec& spec, const Arrays& paramete
       for (std::size_t first = 0; first < spec.dimension; first += width) {
         const Array weights = attention_weights(rows_of(qkv, first, width),
                                                 rows_of(qkv, spec.dimension + first, width), spec.mask);
-        for (const double weight : weights.values()) {
-          if (weight > 0) total.attention_entropy -= row_share * weight * std::log(weight);
-          total.attention_distance += row_share * std::fabs(weight - 1 / static_cast<double>(T)) / 2;
+        for (std::size_t query = 0; query < T; ++query) {
+          const std::size_t visible = spec.mask == AttentionMask::causal ? query + 1 : T;
+          for (std::size_t key = 0; key < visible; ++key) {
+            const double weight = weights(key, query);
+            if (weight > 0) total.attention_entropy -= row_share * weight * std::log(weight);
+            total.attention_distance += row_share * std::fabs(weight - 1 / static_cast<double>(visible)) / 2;
+          }
         }
       }
       x = encoder_layer(spec, parameters, l, x);
