@@ -91,9 +91,24 @@ std::string over_seeds(std::size_t count) {
   return fmt::format("{} seed{}", count, count == 1 ? "" : "s");
 }
 
-// Whether published values lie within the spread of the seeds, widened by what a figure can be read to.
+// The paper counts 17 steps per epoch, but 80 000 sequences in batches of 6000 are 14: if its figures were
+// drawn over epochs, a step of theirs is this many of ours.
+constexpr double kStepsPerPublishedStep = 14.0 / 17.0;
+
+// The evaluation nearest to a published step.
+std::uint64_t step_of(const Runs& runs, double step) {
+  std::uint64_t best = 0;
+  for (const MajorityRow& row : runs.front()->rows) {
+    if (std::fabs(static_cast<double>(row.step) - step) < std::fabs(static_cast<double>(best) - step))
+      best = row.step;
+  }
+  return best;
+}
+
+// Whether published values lie within the spread of the seeds, widened by what a figure can be read to, if a
+// published step is `scale` steps.
 Claim curve_claim(std::span<const MajorityRun> runs, std::span<const PublishedValue> published,
-                  const char* norm, Value value, double reading, int digits) {
+                  const char* norm, Value value, double reading, int digits, double scale) {
   Claim claim;
   const Runs chosen = of_norm(runs, norm);
   std::size_t inside = 0, all = 0, wanted = 0;
@@ -105,7 +120,11 @@ Claim curve_claim(std::span<const MajorityRun> runs, std::span<const PublishedVa
         point.step < 1000 ? fmt::format("step {}", point.step) : fmt::format("{}K", point.step / 1000);
     claim.published +=
         fmt::format("{}{:.{}f} @{}", claim.published.empty() ? "" : ", ", point.value, digits, at);
-    const auto values = values_at(chosen, point.step, value);
+    const double step = scale * static_cast<double>(point.step);
+    const bool reached = std::any_of(chosen.begin(), chosen.end(), [&](const MajorityRun* run) {
+      return static_cast<double>(run->step) >= step;
+    });
+    const auto values = reached ? values_at(chosen, step_of(chosen, step), value) : std::vector<double>();
     if (values.empty()) continue;
     ++all;
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
@@ -134,6 +153,20 @@ Claim curve_claim(std::span<const MajorityRun> runs, std::span<const PublishedVa
                         all, wanted, inside, over_seeds(chosen.size()), reading,
                         misses.empty() ? "" : "; outside: " + misses);
   if (!enough) claim.why += fmt::format(" At least {} seeds are needed to tell.", kFewestSeeds);
+  return claim;
+}
+
+// The claim on the paper's own axis, or if it fails there and holds on the corrected one, on that condition.
+Claim curve_claim(std::span<const MajorityRun> runs, std::span<const PublishedValue> published,
+                  const char* norm, Value value, double reading, int digits) {
+  Claim claim = curve_claim(runs, published, norm, value, reading, digits, 1);
+  if (claim.holds != Holds::no) return claim;
+  Claim corrected = curve_claim(runs, published, norm, value, reading, digits, kStepsPerPublishedStep);
+  if (corrected.holds != Holds::yes) return claim;
+  claim.holds = Holds::conditionally;
+  claim.condition =
+      "the paper's axis counts 17 steps per epoch, where 80 000 sequences in batches of 6000 are 14";
+  claim.why += " At 14/17 of the published steps: " + corrected.measured + ". " + corrected.why;
   return claim;
 }
 
@@ -226,11 +259,12 @@ Claim alignment_claim(std::span<const MajorityRun> runs) {
   }
   const Runs layernorm = of_norm(runs, "layernorm");
   if (layernorm.empty() || !any) return claim;
-  const bool early = layernorm.front()->step < 6000 && !with;
+  const bool early = layernorm.front()->step < 17'000 && !with;
   claim.holds = with && without ? Holds::yes : early ? Holds::open : Holds::no;
   claim.why = fmt::format(
       "Mean angle of the test tokens' queries to 1, {}; below 30° counts as aligned, above 60° as not.",
       over_seeds(layernorm.size()));
+  if (early) claim.why += " Published for 17 000 steps; fewer were run.";
   return claim;
 }
 
