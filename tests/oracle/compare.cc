@@ -69,7 +69,8 @@ Draw make_draw(std::uint64_t seed, std::uint64_t index) {
   // Keys that rounding cannot tell apart are decided by integers, of thousands of bits in many dimensions:
   // hundreds of such keys take many minutes, and no other path of the engine.
   const bool large_and_wide = draw.large && shape.d > 8;
-  if (large_and_wide && std::string_view(families[draw.family].group) == "degenerate") shape.d = 8;
+  const std::string_view group = families[draw.family].group;
+  if (large_and_wide && group != "random" && group != "norms") shape.d = 8;
   draw.keys = families[draw.family].draw(random, shape.n, shape.d);
   constexpr std::array kinds = {OffsetKind::none,   OffsetKind::none,   OffsetKind::none,
                                 OffsetKind::none,   OffsetKind::random, OffsetKind::integer,
