@@ -1,0 +1,94 @@
+#pragma once
+// Attention masks as directed graphs (Wu et al. 2024, §3): nodes are the n tokens, an edge (j, i) says that
+// token i attends to token j, so that information flows from j to i.
+//
+//   centre       a token that reaches every token
+//   quasi-strongly connected    there is a centre;    strongly connected    every token is one
+//   radius       least, over the centres, of the greatest distance to any token: after that many layers some
+//   token
+//                has reached all
+//   diameter     greatest distance between two tokens; infinite unless strongly connected
+//
+// Stored by rows as runs of consecutive tokens: O(n) for full, causal and window masks of any width.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normscope/matrix.h"
+
+namespace normscope {
+
+class Mask {
+ public:
+  static constexpr std::size_t most_tokens = 1u << 24;
+
+  // Tokens first, …, last − 1.
+  struct Run {
+    std::uint32_t first = 0, last = 0;
+    bool operator==(const Run&) const = default;
+  };
+
+  Mask() = default;
+  // rows[i]: what token i attends to, as runs in any order that may overlap; runs are clipped to [0, n).
+  // Throws InputError if there are no rows or too many.
+  explicit Mask(const std::vector<std::vector<Run>>& rows);
+  // allowed(i, j) ≠ 0: token i attends to token j. Throws InputError unless square.
+  static Mask from_dense(MatrixView<const std::uint8_t> allowed);
+
+  std::size_t n() const { return starts_.empty() ? 0 : starts_.size() - 1; }
+  // What token i attends to: ascending, disjoint, with a gap between two runs.
+  std::span<const Run> row(std::size_t i) const {
+    return std::span(runs_).subspan(starts_[i], starts_[i + 1] - starts_[i]);
+  }
+  bool attends(std::size_t i, std::size_t j) const;
+  std::uint64_t edges() const;
+  // The least range of tokens that rows first, …, last − 1 attend to; {0, 0} if they attend to none.
+  Run reach(std::size_t first, std::size_t last) const;
+  bool operator==(const Mask&) const = default;
+
+ private:
+  std::vector<std::size_t> starts_;  // n + 1
+  std::vector<Run> runs_;
+};
+
+Mask unite(const Mask& a, const Mask& b);
+Mask intersect(const Mask& a, const Mask& b);
+Mask transpose(const Mask& mask);
+
+// A mask by its name, for n tokens:
+//
+//   full  causal  window:w (|i − j| ≤ w)  onesided:w (i − w ≤ j ≤ i)  prefix:k (causal, and all attend to the
+//   first k)  dilated:w,s (j = i + ms, |m| ≤ w)  strided:s (causal: the last s, and every s-th before)
+//   global:g (the first g attend to all and are attended by all, self-loops)  random:p (each edge with
+//   probability p, self-loops; drawn from the seed)  block:b (blocks of b tokens)  star (token 0 and every
+//   other attend to each other, self-loops)  self (only self-loops)
+//
+// `a+b` is the union, `a&b` the intersection, which binds tighter; `global+window` stands for
+// global:1+window:1. Throws InputError on an unknown name (with the nearest one), a missing or impossible
+// number, n = 0.
+std::span<const std::string_view> mask_names();
+Mask parse_mask(std::string_view name, std::size_t n, std::uint64_t seed = 0);
+
+struct MaskProperties {
+  std::size_t n = 0;
+  std::uint64_t edges = 0;
+  double density = 0;                   // edges / n²; sparsity is 1 − density
+  std::size_t self_loops = 0;           // tokens that attend to themselves
+  std::size_t empty_rows = 0;           // tokens that attend to nothing: softmax over no score, defined as 0
+  std::size_t components = 0;           // strongly connected
+  std::vector<std::uint32_t> centres;   // ascending; empty: not quasi-strongly connected
+  std::optional<std::size_t> radius;    // none without a centre
+  std::optional<std::size_t> diameter;  // none unless strongly connected
+  bool strongly_connected() const { return components == 1; }
+  bool quasi_strongly_connected() const { return !centres.empty(); }
+};
+MaskProperties mask_properties(const Mask& mask);
+
+// Distances from token `from` along the edges, in layers; unreachable: max of the type.
+std::vector<std::uint32_t> distances_from(const Mask& mask, std::size_t from);
+
+}  // namespace normscope
