@@ -15,4 +15,8 @@ struct Interval {
 };
 Interval mean_interval(std::span<const double> values);
 
+// Slope of the straight line through (0, y₀), (1, y₁), … by least squares, with Student's 95 % interval. Two
+// points: low and high are NaN. Fewer: all NaN.
+Interval line_slope(std::span<const double> y);
+
 }  // namespace normscope

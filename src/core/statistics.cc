@@ -5,6 +5,16 @@
 #include <limits>
 
 namespace normscope {
+namespace {
+
+// The 95 % interval of a mean with this standard error and degrees of freedom.
+void set_ends(Interval& interval, double freedom, double error) {
+  const double reach = boost::math::quantile(boost::math::students_t(freedom), 0.975) * error;
+  interval.low = interval.mean - reach;
+  interval.high = interval.mean + reach;
+}
+
+}  // namespace
 
 Interval mean_interval(std::span<const double> values) {
   constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
@@ -16,10 +26,31 @@ Interval mean_interval(std::span<const double> values) {
   result.mean = sum / n;
   if (values.size() == 1) return result;
   for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  const double reach =
-      boost::math::quantile(boost::math::students_t(n - 1), 0.975) * std::sqrt(squares / (n - 1) / n);
-  result.low = result.mean - reach;
-  result.high = result.mean + reach;
+  set_ends(result, n - 1, std::sqrt(squares / (n - 1) / n));
+  return result;
+}
+
+Interval line_slope(std::span<const double> y) {
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  Interval result{y.size(), unknown, unknown, unknown};
+  if (y.size() < 2) return result;
+  const auto n = static_cast<double>(y.size());
+  const double middle = (n - 1) / 2;
+  double mean = 0, products = 0, squares = 0;
+  for (const double value : y) mean += value / n;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double x = static_cast<double>(i) - middle;
+    products += x * (y[i] - mean);
+    squares += x * x;
+  }
+  result.mean = products / squares;
+  if (y.size() == 2) return result;
+  double residuals = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double residual = y[i] - mean - result.mean * (static_cast<double>(i) - middle);
+    residuals += residual * residual;
+  }
+  set_ends(result, n - 2, std::sqrt(residuals / (n - 2) / squares));
   return result;
 }
 

@@ -1,0 +1,325 @@
+// All cases side by side, layer by layer.
+#include "normscope/collapse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "collapse/theory.h"
+#include "core/gemm.h"
+#include "model/dropout.h"
+#include "normscope/error.h"
+#include "normscope/random.h"
+
+namespace normscope {
+namespace {
+
+// Tokens of all cases and samples held at once.
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+
+// Rooms for the forward pass, one per thread at work.
+template <class T>
+class Rooms {
+ public:
+  template <class Function>
+  void with_room(const Function& function) {
+    std::unique_ptr<BlockForward<T>> room = take();
+    function(*room);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(room));
+  }
+
+ private:
+  std::unique_ptr<BlockForward<T>> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<BlockForward<T>>();
+    auto room = std::move(free_.back());
+    free_.pop_back();
+    return room;
+  }
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<BlockForward<T>>> free_;
+};
+
+// One case of one sample.
+template <class T>
+struct Lane {
+  std::size_t which = 0, sample = 0;  // case; sample
+  Matrix<T> x;
+  Matrix<T> values;  // X₀W₁⋯W_t, for theorem 1; else empty
+};
+
+template <class T>
+Matrix<T> rounded(const Matrix<double>& x) {
+  Matrix<T> result(x.rows(), x.cols());
+  std::transform(x.values().begin(), x.values().end(), result.data(),
+                 [](double v) { return static_cast<T>(v); });
+  return result;
+}
+
+DropoutKey dropout_key(const CollapseSettings& settings, std::size_t sample, std::size_t layer) {
+  return {settings.seed + 1, static_cast<std::uint64_t>(sample) << 14 | layer};
+}
+
+// What all samples of a run leave behind, before means are taken.
+struct Recorded {
+  CollapseCurve curve;
+  std::vector<SampleTrace> traces;                                // samples
+  std::vector<std::vector<std::vector<double>>> singular_values;  // layers + 1 × samples
+  std::vector<std::vector<double>> entropy;                       // layers × samples
+  std::vector<NormCounts> norm;                                   // samples
+};
+
+template <class T>
+class Experiment {
+ public:
+  Experiment(const std::vector<CollapseCase>& cases, const CollapseSettings& settings,
+             const Executor& executor, const std::function<void(std::size_t, std::size_t)>& progress)
+      : cases_(cases), settings_(settings), executor_(executor), progress_(progress) {
+    for (const CollapseCase& each : cases) {
+      facts_.push_back(facts_of(each, settings));
+      feed_forward_ = std::max(feed_forward_, each.block.feed_forward);
+      Recorded recorded;
+      recorded.curve.name = each.name;
+      recorded.curve.layers.assign(settings.layers + 1, std::vector<TokenMeasures>(settings.samples));
+      recorded.traces.resize(settings.samples);
+      recorded.singular_values.assign(settings.layers + 1,
+                                      std::vector<std::vector<double>>(settings.samples));
+      recorded.entropy.assign(settings.layers, std::vector<double>(settings.samples));
+      recorded.norm.resize(settings.samples);
+      recorded_.push_back(std::move(recorded));
+    }
+  }
+
+  std::vector<CollapseCurve> run() {
+    const std::size_t lane_bytes = cases_.size() * settings_.tokens * width() * sizeof(T);
+    const std::size_t fit = std::max<std::size_t>(1, kMostBytes / std::max<std::size_t>(1, lane_bytes));
+    const std::size_t together = settings_.fresh_weights ? 1 : std::min(fit, settings_.samples);
+    for (std::size_t first = 0; first < settings_.samples; first += together) {
+      run_samples(first, std::min(together, settings_.samples - first));
+    }
+    std::vector<CollapseCurve> curves;
+    for (std::size_t c = 0; c < cases_.size(); ++c) curves.push_back(finish(c));
+    return curves;
+  }
+
+ private:
+  std::size_t width() const { return cases_.front().block.width; }
+
+  void run_samples(std::size_t first, std::size_t count) {
+    std::vector<Lane<T>> lanes(count * cases_.size());
+    executor_.for_each(count, [&](std::size_t s) {
+      const Matrix<T> x =
+          rounded<T>(draw_tokens(settings_.start, settings_.tokens, width(), first + s, settings_.seed));
+      for (std::size_t c = 0; c < cases_.size(); ++c) start(lanes[s * cases_.size() + c], c, first + s, x);
+    });
+    const std::uint64_t seed =
+        settings_.fresh_weights ? Random(settings_.seed, ~std::uint64_t{first}).bits64() : settings_.seed;
+    for (std::size_t layer = 0; layer < settings_.layers; ++layer) {
+      const BlockWeights<T> weights =
+          draw_weights<T>(settings_.weights, width(), feed_forward_, layer, seed, executor_);
+      executor_.for_each(lanes.size(), [&](std::size_t l) { advance(lanes[l], weights, layer); });
+    }
+  }
+
+  void start(Lane<T>& lane, std::size_t which, std::size_t sample, const Matrix<T>& x) {
+    lane.which = which;
+    lane.sample = sample;
+    lane.x = x;
+    const double dropout = cases_[which].block.dropout;
+    if (settings_.start.kind == TokenStart::Kind::bert && dropout > 0) {
+      Dropout drop(dropout, dropout_key(settings_, sample, 0), DropoutSite::embedding);
+      for (std::size_t i = 0; i < x.rows(); ++i) drop.apply(lane.x[i]);
+    }
+    SampleTrace& trace = recorded_[which].traces[sample];
+    if (facts_[which].theorem1) {
+      lane.values = lane.x;
+      trace.oscillation.push_back(oscillation<T>(lane.values.view()));
+    }
+    measure(lane, 0);
+  }
+
+  void advance(Lane<T>& lane, const BlockWeights<T>& weights, std::size_t layer) {
+    const CollapseCase& each = cases_[lane.which];
+    Recorded& recorded = recorded_[lane.which];
+    SampleTrace& trace = recorded.traces[lane.sample];
+    rooms_.with_room([&](BlockForward<T>& forward) {
+      const BlockCounts counts = forward.apply(each.block, weights, each.mask, lane.x.view(),
+                                               dropout_key(settings_, lane.sample, layer));
+      trace.least_weight.push_back(counts.least_weight);
+      recorded.entropy[layer][lane.sample] = counts.entropy;
+      recorded.norm[lane.sample] += counts.norm;
+    });
+    if (facts_[lane.which].theorem1) {
+      const std::size_t d = width();
+      const MatrixView<const T> value{weights.query_key_value.data() + 2 * d, d, d, 3 * d};
+      Matrix<T> inner(settings_.tokens, d);
+      multiply<T>(1, lane.values.view(), value, Transpose::no, 0, inner.view());
+      multiply<T>(1, inner.view(), weights.output.view(), Transpose::no, 0, lane.values.view());
+      trace.oscillation.push_back(oscillation<T>(lane.values.view()));
+    }
+    measure(lane, layer + 1);
+    if (progress_) {
+      progress_(++done_, cases_.size() * settings_.samples * settings_.layers);
+    }
+  }
+
+  void measure(const Lane<T>& lane, std::size_t layer) {
+    Recorded& recorded = recorded_[lane.which];
+    recorded.curve.layers[layer][lane.sample] =
+        measure_tokens<T>(lane.x.view(), settings_.spectrum, &recorded.singular_values[layer][lane.sample]);
+    if (!std::isfinite(recorded.curve.layers[layer][lane.sample].norm)) {
+      throw Error(
+          fmt::format("The tokens of '{}' left the range of numbers at layer {}; weights this large need "
+                      "float64, a norm, or fewer layers.",
+                      cases_[lane.which].name, layer));
+    }
+  }
+
+  CollapseCurve finish(std::size_t c) {
+    Recorded& recorded = recorded_[c];
+    CollapseCurve& curve = recorded.curve;
+    curve.empty_rows = facts_[c].mask.empty_rows;
+    for (const NormCounts& counts : recorded.norm) curve.norm += counts;
+    for (std::size_t layer = 0; layer < settings_.layers; ++layer) {
+      double least = 1;
+      for (const SampleTrace& trace : recorded.traces) least = std::min(least, trace.least_weight[layer]);
+      curve.least_weight.push_back(least);
+      curve.entropy.push_back(mean_interval(recorded.entropy[layer]).mean);
+    }
+    if (settings_.spectrum == Spectrum::yes) {
+      for (const auto& samples : recorded.singular_values) {
+        std::vector<double> mean(samples.front().size());
+        for (const auto& values : samples) {
+          for (std::size_t i = 0; i < mean.size(); ++i)
+            mean[i] += values[i] / static_cast<double>(samples.size());
+        }
+        curve.singular_values.push_back(std::move(mean));
+      }
+    }
+    curve.rate = fit_rate(curve);
+    curve.theory = theory_of(cases_[c], settings_, facts_[c], curve, recorded.traces);
+    return std::move(curve);
+  }
+
+  // Where log(relative) against the layer is no longer the tokens' but rounding's.
+  static double floor() { return 1e2 * static_cast<double>(std::numeric_limits<T>::epsilon()); }
+
+  CollapseRate fit_rate(const CollapseCurve& curve) const {
+    CollapseRate rate;
+    std::vector<double> slopes;
+    Interval single;
+    for (std::size_t s = 0; s < settings_.samples; ++s) {
+      std::vector<double> logs;
+      for (const auto& layer : curve.layers) {
+        const double value = layer[s].relative;
+        // At least two points: collapse within one layer is a rate too.
+        if (value <= floor() && logs.size() >= 2) break;
+        logs.push_back(std::log(std::max(value, floor())));
+        if (value <= floor()) break;
+      }
+      const Interval slope = line_slope(logs);
+      if (s == 0) {
+        rate.layers = logs.size() - 1;
+        single = slope;
+      }
+      if (logs.size() >= 2) slopes.push_back(slope.mean);
+    }
+    const Interval over = slopes.size() > 1 ? mean_interval(slopes) : single;
+    rate.factor = std::exp(over.mean);
+    rate.low = std::exp(over.low);
+    rate.high = std::exp(over.high);
+    return rate;
+  }
+
+  const std::vector<CollapseCase>& cases_;
+  const CollapseSettings& settings_;
+  const Executor& executor_;
+  const std::function<void(std::size_t, std::size_t)>& progress_;
+  std::vector<CaseFacts> facts_;
+  std::vector<Recorded> recorded_;
+  Rooms<T> rooms_;
+  std::size_t feed_forward_ = 0;
+  std::atomic<std::size_t> done_ = 0;
+};
+
+void require_runnable(const std::vector<CollapseCase>& cases, const CollapseSettings& settings) {
+  if (cases.empty()) throw InputError("There is no case to run.");
+  if (settings.tokens == 0 || settings.layers == 0 || settings.samples == 0) {
+    throw InputError("Tokens, layers and samples must be at least 1.");
+  }
+  if (settings.layers >= 1u << 14) throw InputError("At most 16383 layers fit one run.");
+  for (const CollapseCase& each : cases) {
+    require_valid(each.block);
+    if (each.mask.n() != settings.tokens) {
+      throw InputError(fmt::format("The mask of '{}' is for {} tokens; the run has {}.", each.name,
+                                   each.mask.n(), settings.tokens));
+    }
+    if (each.block.width != cases.front().block.width) {
+      throw InputError("All cases of a run share their weights, so their widths must be equal.");
+    }
+    if (each.block.feed_forward != 0 && each.block.feed_forward != cases.front().block.feed_forward) {
+      for (const CollapseCase& other : cases) {
+        if (other.block.feed_forward != 0 && other.block.feed_forward != each.block.feed_forward) {
+          throw InputError(
+              "All cases of a run share their weights, so their feed-forward widths must be equal.");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<CollapseCurve> collapse(const std::vector<CollapseCase>& cases, const CollapseSettings& settings,
+                                    const Executor& executor,
+                                    const std::function<void(std::size_t, std::size_t)>& progress) {
+  require_runnable(cases, settings);
+  const OneThreadPerProduct one_thread;
+  if (settings.precision == Precision::float32) {
+    return Experiment<float>(cases, settings, executor, progress).run();
+  }
+  return Experiment<double>(cases, settings, executor, progress).run();
+}
+
+std::vector<double> CollapseCurve::of(std::size_t layer, double TokenMeasures::*measure) const {
+  std::vector<double> values;
+  for (const TokenMeasures& each : layers[layer]) values.push_back(each.*measure);
+  return values;
+}
+
+double CollapseCurve::mean(std::size_t layer, double TokenMeasures::*measure) const {
+  return mean_interval(of(layer, measure)).mean;
+}
+
+double CollapseCurve::sd(std::size_t layer, double TokenMeasures::*measure) const {
+  const std::vector<double> values = of(layer, measure);
+  if (values.size() < 2) return 0;
+  const double middle = mean(layer, measure);
+  double sum = 0;
+  for (const double value : values) sum += (value - middle) * (value - middle);
+  return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+std::span<const std::string_view> variant_names() {
+  static constexpr std::string_view names[] = {"san", "san+skip", "san+norm", "san+skip+norm", "full"};
+  return names;
+}
+
+BlockSpec variant_of(std::string_view name, BlockSpec block) {
+  const auto names = variant_names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw InputError(fmt::format(
+        "There is no variant '{}'; there are san, san+skip, san+norm, san+skip+norm, full.", name));
+  }
+  block.skip = name == "san+skip" || name == "san+skip+norm" || name == "full";
+  if (name == "san" || name == "san+skip") block.norm = {};
+  if (name != "full") block.feed_forward = 0;
+  return block;
+}
+
+}  // namespace normscope

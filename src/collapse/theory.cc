@@ -1,0 +1,179 @@
+#include "collapse/theory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace normscope {
+namespace {
+
+bool orthogonal(const MatrixInit& init) {
+  using Kind = MatrixInit::Kind;
+  return init.kind == Kind::orthogonal || init.kind == Kind::identity || init.kind == Kind::zero
+             ? init.kind != Kind::zero
+             : init.kind == Kind::given && is_orthogonal(init.given.view());
+}
+
+bool scaling_only(const NormSpec& norm) {
+  return norm.projection == Projection::none && !norm.affine && norm.eps == 0 &&
+         (norm.scaling == Scaling::unit || norm.scaling == Scaling::root_dimension ||
+          norm.scaling == Scaling::inverse_root_dimension);
+}
+
+bool no_norm(const NormSpec& norm) {
+  return norm.projection == Projection::none && norm.scaling == Scaling::none;
+}
+
+// The same weights in every head: one matrix A, as the theorems have it.
+bool one_attention(const CollapseCase& each, const CollapseSettings& settings) {
+  return each.block.heads == 1 || settings.weights.query_key.kind == MatrixInit::Kind::zero;
+}
+
+std::vector<Assumption> common_assumptions(const CollapseCase& each, const CollapseSettings& settings,
+                                           const MaskProperties& mask) {
+  const BlockSpec& block = each.block;
+  return {{"attention only, without skip and feed-forward", !block.skip && block.feed_forward == 0, ""},
+          {"one attention matrix per layer", one_attention(each, settings),
+           block.heads == 1 ? "one head" : fmt::format("{} heads", block.heads)},
+          {"no dropout", block.dropout == 0, ""},
+          {"self-loops", mask.self_loops == mask.n, fmt::format("{} of {} tokens", mask.self_loops, mask.n)}};
+}
+
+bool all_met(const std::vector<Assumption>& assumptions) {
+  return std::all_of(assumptions.begin(), assumptions.end(), [](const Assumption& each) { return each.met; });
+}
+
+Assumption quasi_strongly(const MaskProperties& mask) {
+  return {
+      "quasi-strongly connected", mask.quasi_strongly_connected(),
+      mask.radius ? fmt::format("{} centres, radius {}", mask.centres.size(), *mask.radius) : "no centre"};
+}
+
+std::vector<Assumption> of_theorem1(const CollapseCase& each, const CollapseSettings& settings,
+                                    const MaskProperties& mask) {
+  auto result = common_assumptions(each, settings, mask);
+  result.push_back({"no norm", no_norm(each.block.norm), name_of(each.block.norm)});
+  result.push_back(quasi_strongly(mask));
+  return result;
+}
+
+std::vector<Assumption> with_norm(const CollapseCase& each, const CollapseSettings& settings,
+                                  const MaskProperties& mask) {
+  auto result = common_assumptions(each, settings, mask);
+  result.push_back({"norm that only scales",
+                    scaling_only(each.block.norm) && each.block.placement == Placement::post,
+                    name_of(each.block.norm)});
+  result.push_back({"orthogonal value matrices",
+                    orthogonal(settings.weights.value) && orthogonal(settings.weights.output),
+                    fmt::format("value {}, output {}", name_of(settings.weights.value),
+                                name_of(settings.weights.output))});
+  return result;
+}
+
+// (1 − x)^k without losing digits where x is small.
+double decay(double x, std::size_t k) {
+  return x >= 1 ? (k > 0 ? 0 : 1) : std::exp(static_cast<double>(k) * std::log1p(-std::max(0.0, x)));
+}
+
+}  // namespace
+
+template <class T>
+double oscillation(MatrixView<const T> x) {
+  double sum = 0;
+  for (std::size_t j = 0; j < x.cols; ++j) {
+    double low = static_cast<double>(x(0, j)), high = low;
+    for (std::size_t i = 1; i < x.rows; ++i) {
+      low = std::min(low, static_cast<double>(x(i, j)));
+      high = std::max(high, static_cast<double>(x(i, j)));
+    }
+    sum += (high - low) * (high - low);
+  }
+  return std::sqrt(sum);
+}
+template double oscillation<float>(MatrixView<const float>);
+template double oscillation<double>(MatrixView<const double>);
+
+CaseFacts facts_of(const CollapseCase& each, const CollapseSettings& settings) {
+  CaseFacts facts;
+  facts.mask = mask_properties(each.mask);
+  if (!settings.theory) return facts;
+  facts.theorem1 = all_met(of_theorem1(each, settings, facts.mask));
+  const bool norm = all_met(with_norm(each, settings, facts.mask));
+  facts.corollary1 = norm && facts.mask.quasi_strongly_connected();
+  facts.theorem2 = norm && facts.mask.strongly_connected() && settings.tokens <= each.block.width;
+  return facts;
+}
+
+CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& settings, const CaseFacts& facts,
+                         const CollapseCurve& curve, std::span<const SampleTrace> traces) {
+  CollapseTheory theory;
+  const MaskProperties& mask = facts.mask;
+  const std::size_t samples = traces.size(), layers = curve.layers.size() - 1;
+  const auto n = static_cast<double>(mask.n);
+  double least_cosine = 1, least_rank = 1;
+  theory.epsilon = 1;
+  for (std::size_t s = 0; s < samples; ++s) {
+    least_cosine = std::min(least_cosine, curve.layers[0][s].min_cosine);
+    if (!(curve.layers[0][s].rank_share >= 1)) least_rank = 0;
+    for (const double weight : traces[s].least_weight) theory.epsilon = std::min(theory.epsilon, weight);
+  }
+  theory.radius = mask.radius.value_or(0);
+  theory.theorem1 = of_theorem1(each, settings, mask);
+  theory.theorem1.push_back(
+      {"bounded weights", theory.epsilon > 0, fmt::format("least attention weight {:.3g}", theory.epsilon)});
+  theory.corollary1 = with_norm(each, settings, mask);
+  theory.theorem2 = theory.corollary1;
+  theory.corollary1.push_back(quasi_strongly(mask));
+  theory.corollary1.push_back(
+      {"no obtuse angles at the start", least_cosine >= 0, fmt::format("φ = {:.3g}", least_cosine)});
+  theory.theorem2.push_back(
+      {"strongly connected", mask.strongly_connected(), fmt::format("{} components", mask.components)});
+  theory.theorem2.push_back({"no more tokens than dimensions", settings.tokens <= each.block.width, ""});
+  theory.theorem2.push_back({"full rank at the start", least_rank >= 1,
+                             settings.spectrum == Spectrum::yes ? "" : "needs the singular values"});
+
+  // In one token all are equal; radius 0 then, and nothing to bound.
+  const std::size_t radius = std::max<std::size_t>(1, theory.radius);
+  const double rounding = settings.precision == Precision::float32 ? 1e-5 : 1e-12;
+  const bool corollary = facts.corollary1 && least_cosine >= 0;
+  if (facts.theorem1) theory.bound1.assign(layers + 1, 0);
+  if (corollary) theory.bound_corollary.assign(layers + 1, 0);
+  if (facts.theorem2) theory.bound2.assign(layers + 1, 0);
+  for (std::size_t s = 0; s < samples; ++s) {
+    double epsilon = 1;
+    const double start = 1 - curve.layers[0][s].min_cosine;
+    for (std::size_t t = 0; t <= layers; ++t) {
+      if (t > 0) epsilon = std::min(epsilon, traces[s].least_weight[t - 1]);
+      const TokenMeasures& measured = curve.layers[t][s];
+      const std::size_t blocks = t / radius;
+      const auto compare = [&](std::vector<double>& bounds, std::size_t& violations, double bound,
+                               double value, double unit) {
+        bounds[t] += bound / static_cast<double>(samples);
+        violations += value > bound * (1 + rounding) + rounding * unit;
+      };
+      const double each_radius = std::pow(epsilon, static_cast<double>(radius));
+      if (facts.theorem1) {
+        compare(theory.bound1, theory.violations1,
+                std::sqrt(n) / 2 * decay(each_radius, blocks) * traces[s].oscillation[t], measured.mu,
+                measured.norm);
+      }
+      const auto with_rate = [&](double rate) {
+        return std::sqrt(std::max(0.0, (n - 1) / n * decay(rate, blocks) * start));
+      };
+      // A square root near 0: rounding of φ by 1e-7 is seen as 3e-4.
+      if (corollary) {
+        compare(theory.bound_corollary, theory.violations_corollary, with_rate(each_radius * each_radius),
+                measured.relative, std::sqrt(rounding));
+      }
+      if (facts.theorem2) {
+        compare(theory.bound2, theory.violations2, with_rate(n * each_radius * each_radius),
+                measured.relative, std::sqrt(rounding));
+      }
+    }
+  }
+  return theory;
+}
+
+}  // namespace normscope

@@ -1,0 +1,282 @@
+#include "normscope/block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/gemm.h"
+#include "model/block_kernels.h"
+#include "model/dropout.h"
+#include "normscope/error.h"
+
+namespace normscope {
+namespace {
+
+// Rows of scores held at once. Wide enough for the products to run at full speed, narrow enough that a window
+// mask pays for little more than its window.
+constexpr std::size_t kScoreRows = 128;
+
+bool has_norm(const NormSpec& norm) {
+  return norm.projection != Projection::none || norm.scaling != Scaling::none || norm.affine;
+}
+
+template <class T>
+void require_shape(const Matrix<T>& matrix, std::size_t rows, std::size_t cols, const char* name) {
+  if (matrix.rows() == rows && matrix.cols() == cols) return;
+  throw InputError(fmt::format("The {} weights are {} x {}; the block needs {} x {}.", name, matrix.rows(),
+                               matrix.cols(), rows, cols));
+}
+
+template <class T>
+void require_bias(const std::vector<T>& bias, std::size_t size, const char* name) {
+  if (bias.empty() || bias.size() == size) return;
+  throw InputError(fmt::format("The {} has {} entries; the block needs {}.", name, bias.size(), size));
+}
+
+template <class T>
+void require_fit(const BlockSpec& spec, const BlockWeights<T>& weights) {
+  require_valid(spec);
+  const std::size_t d = spec.width, f = spec.feed_forward;
+  require_shape(weights.query_key_value, d, 3 * d, "query, key and value");
+  require_shape(weights.output, d, d, "attention output");
+  require_bias(weights.query_key_value_bias, 3 * d, "bias of query, key and value");
+  require_bias(weights.output_bias, d, "bias of the attention output");
+  if (f == 0) return;
+  require_shape(weights.up, d, f, "first feed-forward");
+  require_shape(weights.down, f, d, "second feed-forward");
+  require_bias(weights.up_bias, f, "bias of the first feed-forward");
+  require_bias(weights.down_bias, d, "bias of the second feed-forward");
+}
+
+// out = in·W + b
+template <class T>
+void linear(MatrixView<const T> in, const Matrix<T>& weights, const std::vector<T>& bias, MatrixView<T> out) {
+  if (bias.empty()) return multiply<T>(1, in, weights.view(), Transpose::no, 0, out);
+  for (std::size_t i = 0; i < out.rows; ++i) std::copy(bias.begin(), bias.end(), out[i].begin());
+  multiply<T>(1, in, weights.view(), Transpose::no, 1, out);
+}
+
+// Columns first, …, first + count − 1 of a matrix.
+template <class T>
+MatrixView<T> columns(MatrixView<T> matrix, std::size_t first, std::size_t count) {
+  return {matrix.data + first, matrix.rows, count, matrix.stride};
+}
+
+template <class T>
+MatrixView<T> rows(MatrixView<T> matrix, std::size_t first, std::size_t count) {
+  return {matrix.data + first * matrix.stride, count, matrix.cols, matrix.stride};
+}
+
+template <class T>
+class Scratch {
+ public:
+  MatrixView<T> view(std::size_t row_count, std::size_t col_count) {
+    if (values_.size() < row_count * col_count) values_.resize(row_count * col_count);
+    return {values_.data(), row_count, col_count};
+  }
+
+ private:
+  std::vector<T> values_;
+};
+
+// Queries, keys and values of h, side by side.
+template <class T>
+void project(const BlockSpec& spec, const BlockWeights<T>& weights, MatrixView<const T> h,
+             MatrixView<T> qkv) {
+  linear(h, weights.query_key_value, weights.query_key_value_bias, qkv);
+  if (!spec.normalize_query_key) return;
+  NormSpec unit;
+  unit.scaling = Scaling::unit_per_head;
+  unit.heads = static_cast<int>(spec.heads);
+  for (const std::size_t first : {std::size_t{0}, spec.width}) {
+    const MatrixView<T> part = columns(qkv, first, spec.width);
+    norm_forward<T>(unit, {}, part, part);
+  }
+}
+
+}  // namespace
+
+double BlockSpec::score_scale() const {
+  return 1 / std::sqrt(temperature > 0 ? temperature : static_cast<double>(head_width()));
+}
+
+void require_valid(const BlockSpec& spec) {
+  if (spec.width == 0) throw InputError("A block needs a width of at least 1.");
+  if (spec.heads == 0 || spec.width % spec.heads != 0) {
+    throw InputError(
+        fmt::format("{} heads do not divide the width {}; choose a divisor.", spec.heads, spec.width));
+  }
+  constexpr double least = 1e-30, most = 1e30;  // beyond, scores leave the range of float
+  if (spec.temperature != 0 && !(spec.temperature >= least && spec.temperature <= most)) {
+    throw InputError(fmt::format("The temperature d_QK is {}; it must lie between {} and {}.",
+                                 spec.temperature, least, most));
+  }
+  if (!(spec.dropout >= 0 && spec.dropout < 1)) {
+    throw InputError(fmt::format("Dropout {} is not a probability from 0 to below 1.", spec.dropout));
+  }
+  if (spec.norm.projection == Projection::normals) {
+    throw InputError("A norm with learned normals needs training; a block here takes norms without them.");
+  }
+}
+
+template <class T>
+struct BlockForward<T>::Room {
+  Scratch<T> h, qkv, context, y, hidden, scores;
+
+  BlockCounts counts;
+  double entropy = 0;
+
+  void norm(const BlockSpec& spec, std::span<const T> gain, std::span<const T> bias, MatrixView<const T> from,
+            MatrixView<T> to) {
+    NormParameters<T> parameters;
+    parameters.gain = gain;
+    parameters.bias = bias;
+    counts.norm += norm_forward<T>(spec.norm, parameters, from, to);
+  }
+
+  // out = attention(in), n × d.
+  void attend(const BlockSpec& spec, const BlockWeights<T>& weights, const Mask& mask, MatrixView<const T> in,
+              MatrixView<T> out, DropoutKey key) {
+    const std::size_t n = in.rows, d = spec.width, width = spec.head_width();
+    const MatrixView<T> all = qkv.view(n, 3 * d), heads = context.view(n, d);
+    project(spec, weights, in, all);
+    const auto scale = static_cast<T>(spec.score_scale());
+    for (std::size_t first = 0; first < n; first += kScoreRows) {
+      const std::size_t count = std::min(kScoreRows, n - first);
+      const Mask::Run reach = mask.reach(first, first + count);
+      const std::size_t reached = reach.last - reach.first;
+      for (std::size_t head = 0; head < spec.heads; ++head) {
+        const MatrixView<T> to = columns(rows(heads, first, count), head * width, width);
+        if (reached == 0) {
+          for (std::size_t i = 0; i < count; ++i) std::fill(to[i].begin(), to[i].end(), T(0));
+          continue;
+        }
+        const MatrixView<T> weight = scores.view(count, reached);
+        const MatrixView<T> keys = rows(columns(all, d + head * width, width), reach.first, reached);
+        const MatrixView<T> values = rows(columns(all, 2 * d + head * width, width), reach.first, reached);
+        multiply<T>(scale, columns(rows(all, first, count), head * width, width), keys, Transpose::yes, 0,
+                    weight);
+        for (std::size_t i = 0; i < count; ++i) {
+          const auto runs = mask.row(first + i);
+          const SoftmaxRow row = softmax_runs<T>(weight[i].data(), reached, reach.first, runs);
+          if (runs.empty()) continue;
+          counts.least_weight = std::min(counts.least_weight, row.least);
+          entropy += row.entropy;
+        }
+        if (spec.dropout > 0) {
+          Dropout dropout(spec.dropout, key, DropoutSite::attention, first / kScoreRows * spec.heads + head);
+          for (std::size_t i = 0; i < count; ++i) {
+            for (const Mask::Run run : mask.row(first + i)) {
+              dropout.apply(weight[i].subspan(run.first - reach.first, run.last - run.first));
+            }
+          }
+        }
+        multiply<T>(1, weight, values, Transpose::no, 0, to);
+      }
+    }
+    linear<T>(heads, weights.output, weights.output_bias, out);
+  }
+
+  void feed(const BlockSpec& spec, const BlockWeights<T>& weights, MatrixView<const T> in,
+            MatrixView<T> out) {
+    const MatrixView<T> inside = hidden.view(in.rows, spec.feed_forward);
+    linear(in, weights.up, weights.up_bias, inside);
+    gelu(inside.data, inside.rows * inside.cols);
+    linear<T>(inside, weights.down, weights.down_bias, out);
+  }
+
+  // x ← x + f(x) with its norms, for f = attention or feed-forward.
+  template <class Function>
+  void sublayer(const BlockSpec& spec, std::span<const T> gain, std::span<const T> bias, DropoutSite site,
+                DropoutKey key, MatrixView<T> x, const Function& f) {
+    const MatrixView<T> out = y.view(x.rows, x.cols);
+    const bool normed = has_norm(spec.norm);
+    if (normed && spec.placement != Placement::post) {
+      const MatrixView<T> in = h.view(x.rows, x.cols);
+      norm(spec, gain, bias, x, in);
+      f(MatrixView<const T>(in), out);
+    } else {
+      f(MatrixView<const T>(x), out);
+    }
+    if (spec.dropout > 0) {
+      Dropout dropout(spec.dropout, key, site);
+      for (std::size_t i = 0; i < out.rows; ++i) dropout.apply(out[i]);
+    }
+    if (normed && spec.placement == Placement::sandwich) norm(spec, {}, {}, out, out);
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      for (std::size_t j = 0; j < x.cols; ++j) x(i, j) = spec.skip ? x(i, j) + out(i, j) : out(i, j);
+    }
+    if (normed && spec.placement == Placement::post) norm(spec, gain, bias, x, x);
+  }
+};
+
+template <class T>
+BlockForward<T>::BlockForward() : room_(std::make_unique<Room>()) {}
+template <class T>
+BlockForward<T>::~BlockForward() = default;
+template <class T>
+BlockForward<T>::BlockForward(BlockForward&&) noexcept = default;
+template <class T>
+BlockForward<T>& BlockForward<T>::operator=(BlockForward&&) noexcept = default;
+
+template <class T>
+BlockCounts BlockForward<T>::apply(const BlockSpec& spec, const BlockWeights<T>& weights, const Mask& mask,
+                                   std::type_identity_t<MatrixView<T>> x, DropoutKey key) {
+  require_fit(spec, weights);
+  if (mask.n() != x.rows || x.cols != spec.width) {
+    throw InputError(fmt::format("A mask of {} tokens and a block of width {} do not fit tokens of {} x {}.",
+                                 mask.n(), spec.width, x.rows, x.cols));
+  }
+  Room& room = *room_;
+  room.counts = {};
+  room.entropy = 0;
+  for (std::size_t i = 0; i < mask.n(); ++i) room.counts.empty_rows += mask.row(i).empty();
+  room.sublayer(
+      spec, weights.attention_gain, weights.attention_bias, DropoutSite::attention_output, key, x,
+      [&](MatrixView<const T> in, MatrixView<T> out) { room.attend(spec, weights, mask, in, out, key); });
+  if (spec.feed_forward > 0) {
+    room.sublayer(spec, weights.feed_forward_gain, weights.feed_forward_bias,
+                  DropoutSite::feed_forward_output, key, x,
+                  [&](MatrixView<const T> in, MatrixView<T> out) { room.feed(spec, weights, in, out); });
+  }
+  const std::size_t attending = (mask.n() - room.counts.empty_rows) * spec.heads;
+  room.counts.entropy = attending > 0 ? room.entropy / static_cast<double>(attending) : 0;
+  return room.counts;
+}
+
+template <class T>
+Matrix<double> attention_matrix(const BlockSpec& spec, const BlockWeights<T>& weights, const Mask& mask,
+                                std::type_identity_t<MatrixView<const T>> h, std::size_t head) {
+  require_fit(spec, weights);
+  const std::size_t n = h.rows, d = spec.width, width = spec.head_width();
+  Matrix<T> qkv(n, 3 * d);
+  project<T>(spec, weights, h, qkv.view());
+  Matrix<double> result(n, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    double sum = 0, top = -HUGE_VAL;
+    std::vector<double> score(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t k = 0; k < width; ++k) {
+        score[j] +=
+            static_cast<double>(qkv(i, head * width + k)) * static_cast<double>(qkv(j, d + head * width + k));
+      }
+      score[j] *= spec.score_scale();
+      if (mask.attends(i, j)) top = std::max(top, score[j]);
+    }
+    for (std::size_t j = 0; j < n; ++j) sum += mask.attends(i, j) ? std::exp(score[j] - top) : 0;
+    for (std::size_t j = 0; j < n; ++j)
+      result(i, j) = mask.attends(i, j) ? std::exp(score[j] - top) / sum : 0;
+  }
+  return result;
+}
+
+template class BlockForward<float>;
+template class BlockForward<double>;
+template Matrix<double> attention_matrix<float>(const BlockSpec&, const BlockWeights<float>&, const Mask&,
+                                                MatrixView<const float>, std::size_t);
+template Matrix<double> attention_matrix<double>(const BlockSpec&, const BlockWeights<double>&, const Mask&,
+                                                 MatrixView<const double>, std::size_t);
+
+}  // namespace normscope
