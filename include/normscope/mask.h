@@ -5,13 +5,13 @@
 //   centre       a token that reaches every token
 //   quasi-strongly connected    there is a centre;    strongly connected    every token is one
 //   radius       least, over the centres, of the greatest distance to any token: after that many layers some
-//   token
-//                has reached all
+//                token has reached all
 //   diameter     greatest distance between two tokens; infinite unless strongly connected
 //
 // Stored by rows as runs of consecutive tokens: O(n) for full, causal and window masks of any width.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +25,7 @@ namespace normscope {
 class Mask {
  public:
   static constexpr std::size_t most_tokens = 1u << 24;
+  static constexpr std::size_t most_runs = 1u << 27;  // of all rows: 1 GiB
 
   // Tokens first, …, last − 1.
   struct Run {
@@ -34,8 +35,10 @@ class Mask {
 
   Mask() = default;
   // rows[i]: what token i attends to, as runs in any order that may overlap; runs are clipped to [0, n).
-  // Throws InputError if there are no rows or too many.
+  // Throws InputError if there are no rows, or too many rows or runs.
   explicit Mask(const std::vector<std::vector<Run>>& rows);
+  // The same, row by row: fill(i, runs) puts the runs of token i into an empty vector.
+  static Mask from_rows(std::size_t n, const std::function<void(std::size_t, std::vector<Run>&)>& fill);
   // allowed(i, j) ≠ 0: token i attends to token j. Throws InputError unless square.
   static Mask from_dense(MatrixView<const std::uint8_t> allowed);
 
@@ -55,21 +58,25 @@ class Mask {
   std::vector<Run> runs_;
 };
 
+// Both throw InputError unless the masks have as many tokens.
 Mask unite(const Mask& a, const Mask& b);
 Mask intersect(const Mask& a, const Mask& b);
+// Token j attends to i where i attended to j. Throws InputError if that needs more than most_runs.
 Mask transpose(const Mask& mask);
 
-// A mask by its name, for n tokens:
+// A mask by its name, for n tokens; what token i attends to:
 //
-//   full  causal  window:w (|i − j| ≤ w)  onesided:w (i − w ≤ j ≤ i)  prefix:k (causal, and all attend to the
-//   first k)  dilated:w,s (j = i + ms, |m| ≤ w)  strided:s (causal: the last s, and every s-th before)
-//   global:g (the first g attend to all and are attended by all, self-loops)  random:p (each edge with
-//   probability p, self-loops; drawn from the seed)  block:b (blocks of b tokens)  star (token 0 and every
-//   other attend to each other, self-loops)  self (only self-loops)
+//   full          every j                     causal       j ≤ i
+//   window:w      |i − j| ≤ w                 onesided:w   i − w ≤ j ≤ i
+//   prefix:k      j ≤ i or j < k; k ≤ n      block:b      j of the same block of b tokens
+//   dilated:w,s   j = i + ms with |m| ≤ w     strided:s    i − s < j ≤ i or j = i − ms
+//   global:g      the first g attend to all and are attended to by all, and each to itself; 1 ≤ g ≤ n
+//   star          global:1                    self         j = i
+//   random:p      each j ≠ i with probability p, drawn from the seed, and itself
 //
 // `a+b` is the union, `a&b` the intersection, which binds tighter; `global+window` stands for
-// global:1+window:1. Throws InputError on an unknown name (with the nearest one), a missing or impossible
-// number, n = 0.
+// global:1+window:1. The k-th `random` of a name has its own numbers. Throws InputError on an unknown name
+// (with the nearest one), a missing or impossible number, n = 0, and more than most_runs runs.
 std::span<const std::string_view> mask_names();
 Mask parse_mask(std::string_view name, std::size_t n, std::uint64_t seed = 0);
 
@@ -86,9 +93,13 @@ struct MaskProperties {
   bool strongly_connected() const { return components == 1; }
   bool quasi_strongly_connected() const { return !centres.empty(); }
 };
+// Exact. O(runs) for masks whose rows are single runs around the token with ascending ends (full, causal,
+// windows, prefix, …); otherwise searches from single tokens, O(runs) each, until bounds on the distances
+// meet.
 MaskProperties mask_properties(const Mask& mask);
 
-// Distances from token `from` along the edges, in layers; unreachable: max of the type.
+// Distances from token `from` along the edges, in layers; unreachable: max of the type. Throws InputError if
+// there is no such token.
 std::vector<std::uint32_t> distances_from(const Mask& mask, std::size_t from);
 
 }  // namespace normscope

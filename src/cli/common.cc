@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 #include <system_error>
 
 #include "normscope/error.h"
@@ -29,21 +28,6 @@ bool takes_escape_codes(int descriptor) {
 [[noreturn]] void fail_output() {
   const std::string reason = errno == 0 ? "an earlier write failed" : std::generic_category().message(errno);
   throw Error(fmt::format("Standard output cannot be written to: {}.", reason));
-}
-
-// Levenshtein distance.
-std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({change, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
 }
 
 // Characters on screen: code points of UTF-8.
@@ -141,19 +125,6 @@ std::string norm_list() {
   for (const std::string_view name : norm_names())
     names += fmt::format("{}{}", names.empty() ? "" : " ", name);
   return names;
-}
-
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  std::optional<std::string> best;
-  std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edits(word.substr(0, 64), candidate);
-    if (distance < fewest && distance < candidate.size()) {
-      fewest = distance;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, const std::string& description,

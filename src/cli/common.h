@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/nearest.h"
 #include "normscope/executor.h"
 #include "normscope/record.h"
 
@@ -51,8 +52,6 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 std::string duration(double seconds);
 // The norms by name, for help texts.
 std::string norm_list();
-// The candidate nearest in spelling, if any is near enough to be what was meant.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // Standard output. Throws Error if it cannot be written to.
 void print(std::string_view text);
