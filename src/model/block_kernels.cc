@@ -2,9 +2,12 @@
 #define HWY_TARGET_INCLUDE "model/block_kernels.cc"
 #include "model/block_kernels.h"
 
+// foreach_target.h must come before the others.
+// clang-format off
+#include <hwy/foreach_target.h>
 #include <hwy/contrib/math/math-inl.h>
-#include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
+// clang-format on
 
 #include <algorithm>
 #include <cmath>
