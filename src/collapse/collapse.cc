@@ -136,6 +136,7 @@ class Experiment {
       for (std::size_t i = 0; i < x.rows(); ++i) drop.apply(lane.x[i]);
     }
     SampleTrace& trace = recorded_[which].traces[sample];
+    trace.equal_norms = equal_norms<T>(lane.x.view());
     if (facts_[which].theorem1) {
       lane.values = lane.x;
       trace.oscillation.push_back(oscillation<T>(lane.values.view()));

@@ -95,6 +95,20 @@ double oscillation(MatrixView<const T> x) {
 template double oscillation<float>(MatrixView<const float>);
 template double oscillation<double>(MatrixView<const double>);
 
+template <class T>
+bool equal_norms(MatrixView<const T> x) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    double square = 0;
+    for (const T value : x[i]) square += static_cast<double>(value) * static_cast<double>(value);
+    low = std::min(low, square);
+    high = std::max(high, square);
+  }
+  return low > 0 && high - low <= 1e-5 * high;
+}
+template bool equal_norms<float>(MatrixView<const float>);
+template bool equal_norms<double>(MatrixView<const double>);
+
 CaseFacts facts_of(const CollapseCase& each, const CollapseSettings& settings) {
   CaseFacts facts;
   facts.mask = mask_properties(each.mask);
@@ -113,10 +127,12 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
   const std::size_t samples = traces.size(), layers = curve.layers.size() - 1;
   const auto n = static_cast<double>(mask.n);
   double least_cosine = 1, least_rank = 1;
+  bool on_sphere = true;
   theory.epsilon = 1;
   for (std::size_t s = 0; s < samples; ++s) {
     least_cosine = std::min(least_cosine, curve.layers[0][s].min_cosine);
     if (!(curve.layers[0][s].rank_share >= 1)) least_rank = 0;
+    on_sphere = on_sphere && traces[s].equal_norms;
     for (const double weight : traces[s].least_weight) theory.epsilon = std::min(theory.epsilon, weight);
   }
   theory.radius = mask.radius.value_or(0);
@@ -124,6 +140,7 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
   theory.theorem1.push_back(
       {"bounded weights", theory.epsilon > 0, fmt::format("least attention weight {:.3g}", theory.epsilon)});
   theory.corollary1 = with_norm(each, settings, mask);
+  theory.corollary1.push_back({"tokens of one norm at the start", on_sphere, ""});
   theory.theorem2 = theory.corollary1;
   theory.corollary1.push_back(quasi_strongly(mask));
   theory.corollary1.push_back(
@@ -137,10 +154,11 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
   // In one token all are equal; radius 0 then, and nothing to bound.
   const std::size_t radius = std::max<std::size_t>(1, theory.radius);
   const double rounding = settings.precision == Precision::float32 ? 1e-5 : 1e-12;
-  const bool corollary = facts.corollary1 && least_cosine >= 0;
+  const bool corollary = facts.corollary1 && on_sphere && least_cosine >= 0;
+  const bool theorem2 = facts.theorem2 && on_sphere;
   if (facts.theorem1) theory.bound1.assign(layers + 1, 0);
   if (corollary) theory.bound_corollary.assign(layers + 1, 0);
-  if (facts.theorem2) theory.bound2.assign(layers + 1, 0);
+  if (theorem2) theory.bound2.assign(layers + 1, 0);
   for (std::size_t s = 0; s < samples; ++s) {
     double epsilon = 1;
     const double start = 1 - curve.layers[0][s].min_cosine;
@@ -167,7 +185,7 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
         compare(theory.bound_corollary, theory.violations_corollary, with_rate(each_radius * each_radius),
                 measured.relative, std::sqrt(rounding));
       }
-      if (facts.theorem2) {
+      if (theorem2) {
         compare(theory.bound2, theory.violations2, with_rate(n * each_radius * each_radius),
                 measured.relative, std::sqrt(rounding));
       }

@@ -15,10 +15,15 @@ CaseFacts facts_of(const CollapseCase& each, const CollapseSettings& settings);
 template <class T>
 double oscillation(MatrixView<const T> x);
 
+// Whether all rows have the same norm, up to rounding, and none is 0.
+template <class T>
+bool equal_norms(MatrixView<const T> x);
+
 // One sample of one case: measures and ε per layer, and ‖osc(X₀W₁⋯W_t)‖₂ if theorem 1 speaks of it.
 struct SampleTrace {
   std::vector<double> least_weight;  // layers
   std::vector<double> oscillation;   // layers + 1, or empty
+  bool equal_norms = false;          // of the tokens at the start
 };
 
 CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& settings, const CaseFacts& facts,
