@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "normscope/heatmap.h"
+#include "normscope/mask.h"
 #include "normscope/record.h"
 
 namespace normscope {
@@ -138,5 +139,30 @@ HeatmapFigure heatmap_figure(const HeatmapRun& run);
 std::string heatmap_verdict(const HeatmapRun& run);
 std::string heatmap_readings(const HeatmapRun& run);
 Page heatmap_page(const HeatmapRun& run, std::string data);
+
+// Share of allowed pairs in each cell of a coarser grid, rows × columns; cell (r, c) holds the tokens from
+// r·n/rows to (r + 1)·n/rows, and likewise across. rows, columns ≤ n.
+std::vector<double> mask_shares(const Mask& mask, std::size_t rows, std::size_t columns);
+
+// Masks side by side: as matrices, down-sampled if large, and the small ones also as graphs.
+struct MaskFigure {
+  struct Panel {
+    std::string name;
+    Mask mask;
+    MaskProperties properties;
+  };
+  static constexpr std::size_t most_cells = 128;  // of a matrix, across and down
+  static constexpr std::size_t most_nodes = 24;   // of a graph
+  std::vector<Panel> panels;
+  std::string caption;
+};
+std::string mask_svg(const MaskFigure& figure);
+// mask,first_row,last_row,first_column,last_column,share: the cells as drawn, those without an edge left out.
+std::string mask_csv(const MaskFigure& figure);
+// One row per mask under a header: tokens, edges, …, radius, diameter.
+std::vector<std::vector<std::string>> mask_table(const MaskFigure& figure);
+// "0, 1, 2 …" up to `most` of them.
+std::string centre_list(const MaskProperties& properties, std::size_t most);
+Page mask_page(const MaskFigure& figure, const Provenance& provenance, std::string data);
 
 }  // namespace normscope

@@ -1,0 +1,79 @@
+// What masks are as graphs, in words and tables.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "normscope/report.h"
+
+namespace normscope {
+namespace {
+
+std::string or_none(const std::optional<std::size_t>& length, std::string_view none) {
+  return length ? std::to_string(*length) : std::string(none);
+}
+
+std::string connection(const MaskProperties& properties) {
+  if (properties.strongly_connected()) return "strongly";
+  return properties.quasi_strongly_connected() ? "quasi-strongly" : "no";
+}
+
+std::string sentence(const MaskFigure::Panel& panel) {
+  const MaskProperties& properties = panel.properties;
+  if (!properties.quasi_strongly_connected())
+    return fmt::format("{}: no token reaches all, the radius is infinite.", panel.name);
+  return fmt::format("{}: after {} layer{} some token has reached all.", panel.name, *properties.radius,
+                     properties.radius == 1u ? "" : "s");
+}
+
+}  // namespace
+
+std::string centre_list(const MaskProperties& properties, std::size_t most) {
+  std::string list;
+  for (std::size_t k = 0; k < std::min(most, properties.centres.size()); ++k)
+    list += fmt::format("{}{}", k == 0 ? "" : ", ", properties.centres[k]);
+  return list + (properties.centres.size() > most ? " …" : "");
+}
+
+std::vector<std::vector<std::string>> mask_table(const MaskFigure& figure) {
+  std::vector<std::vector<std::string>> rows = {{"mask", "tokens", "edges", "density", "self-loops",
+                                                 "empty rows", "connected", "centres", "radius", "diameter"}};
+  for (const MaskFigure::Panel& panel : figure.panels) {
+    const MaskProperties& properties = panel.properties;
+    rows.push_back({panel.name, std::to_string(properties.n), std::to_string(properties.edges),
+                    fmt::format("{:.4g} %", 100 * properties.density), std::to_string(properties.self_loops),
+                    std::to_string(properties.empty_rows), connection(properties),
+                    std::to_string(properties.centres.size()), or_none(properties.radius, "infinite"),
+                    or_none(properties.diameter, "infinite")});
+  }
+  return rows;
+}
+
+Page mask_page(const MaskFigure& figure, const Provenance& provenance, std::string data) {
+  Page page;
+  page.title = figure.panels.size() == 1 ? "Mask " + figure.panels.front().name : "Masks";
+  for (const MaskFigure::Panel& panel : figure.panels)
+    page.verdict += (page.verdict.empty() ? "" : " ") + sentence(panel);
+  page.paragraphs = {
+      "A mask is a graph (Wu et al. 2024): nodes are tokens, and information flows from token j to token i "
+      "if i "
+      "attends to j. A centre is a token that reaches every token. The mask is quasi-strongly connected if "
+      "there "
+      "is one, and strongly connected if all tokens are. The radius is the least, over the centres, of the "
+      "greatest "
+      "distance to a token: the number of layers after which some token has reached all. The diameter is the "
+      "greatest distance of two tokens.",
+      "A token that attends to nothing (an empty row) has no score to take a softmax of; its attention is "
+      "defined as 0."};
+  page.figures.push_back(
+      {"mask", figure.panels.size() == 1 ? "The mask" : "The masks",
+       "Rows are tokens, columns what they attend to. Small masks are also drawn as graphs.",
+       mask_svg(figure), mask_csv(figure)});
+  page.tables.push_back({"As graphs", mask_table(figure)});
+  page.footer = fmt::format("seed {} · normscope {} ({}, {})", provenance.seed, provenance.version,
+                            provenance.commit, provenance.isa);
+  page.data = std::move(data);
+  return page;
+}
+
+}  // namespace normscope
