@@ -11,6 +11,7 @@
 #include "normscope/error.h"
 #include "normscope/statistics.h"
 #include "record/json.h"
+#include "train/runs_by_norm.h"
 
 namespace normscope::cli {
 namespace {
@@ -167,22 +168,6 @@ constexpr Measure kMeasures[] = {
     {"attention_distance", [](const MajorityRow& row) { return row.test.attention_distance; }},
 };
 constexpr std::pair<const char*, double> kLosses[] = {{"1.0", 1.0}, {"0.5", 0.5}, {"0.2", 0.2}};
-
-std::vector<const MajorityRun*> runs_of(std::span<const MajorityRun> runs, const std::string& norm) {
-  std::vector<const MajorityRun*> chosen;
-  for (const MajorityRun& run : runs) {
-    if (run.id.norm == norm) chosen.push_back(&run);
-  }
-  return chosen;
-}
-
-std::vector<std::string> norms_of(std::span<const MajorityRun> runs) {
-  std::vector<std::string> norms;
-  for (const MajorityRun& run : runs) {
-    if (std::find(norms.begin(), norms.end(), run.id.norm) == norms.end()) norms.push_back(run.id.norm);
-  }
-  return norms;
-}
 
 Interval interval_of(const std::vector<const MajorityRun*>& runs, const Measure& measure) {
   std::vector<double> values;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "normscope/statistics.h"
+#include "train/runs_by_norm.h"
 
 namespace normscope {
 namespace {
@@ -43,20 +44,11 @@ constexpr PublishedValue kAccuracies[] = {{"layernorm", 1000, 0.74},
                                           {"published", 1000, 0.52},
                                           {"published", 5000, 0.85}};
 
+// Without those that diverged.
 Runs of_norm(std::span<const MajorityRun> runs, std::string_view norm) {
-  Runs chosen;
-  for (const MajorityRun& run : runs) {
-    if (run.id.norm == norm && !run.diverged) chosen.push_back(&run);
-  }
+  Runs chosen = runs_of(runs, norm);
+  std::erase_if(chosen, [](const MajorityRun* run) { return run->diverged; });
   return chosen;
-}
-
-std::vector<std::string> norms_of(std::span<const MajorityRun> runs) {
-  std::vector<std::string> norms;
-  for (const MajorityRun& run : runs) {
-    if (std::find(norms.begin(), norms.end(), run.id.norm) == norms.end()) norms.push_back(run.id.norm);
-  }
-  return norms;
 }
 
 const MajorityRow* row_at(const MajorityRun& run, std::uint64_t step) {
