@@ -51,7 +51,8 @@ constexpr Setting kSettings[] = {
     {"--mask", &MajorityCall::mask, "NAME", "full or causal [full]"},
     {"--batch", &MajorityCall::batch, "N", "Sequences of a batch [6000]"},
     {"--lr", &MajorityCall::learning_rate, "X", "Learning rate of Adam at the start [0.001]"},
-    {"--decay-steps", &MajorityCall::decay_steps, "N", "Steps over which it falls linearly to 0 [170000]"},
+    {"--decay-steps", &MajorityCall::decay_steps, "N",
+     "Steps over which it falls linearly to 0, where it stays [170000]"},
     {"--weight-decay", &MajorityCall::weight_decay, "X", "Decoupled weight decay (AdamW) [0]"},
     {"--clip", &MajorityCall::clip, "X", "Largest norm of the gradient; 0: no limit [0]"},
     {"--evaluate-every", &MajorityCall::evaluate_every, "N", "Steps between two records [100]"},
@@ -304,6 +305,10 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
     for (const std::string& norm : norms) {
       for (const std::uint64_t seed : seeds) plan.runs.push_back({norm, seed});
     }
+  }
+  if (plan.settings.adam.schedule.steps < plan.settings.steps) {
+    note(common, fmt::format("The learning rate is 0 from step {} on (--decay-steps), of {} steps (--steps).",
+                             plan.settings.adam.schedule.steps, plan.settings.steps));
   }
   const Provenance origin = provenance(0, executor.threads());
   if (!record && !common.out.empty()) record.emplace(common.out, kCommand, origin, plan);

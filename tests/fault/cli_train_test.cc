@@ -169,6 +169,20 @@ TEST_F(TrainCommand, ThreeDimensionsAreASetting) {
   EXPECT_LT(result["runs"][0]["keys_out_of_plane"], 1e-6);  // after LayerNorm
 }
 
+TEST_F(TrainCommand, OnceTheLearningRateIsZeroNothingChangesAndANoteSaysSo) {
+  const Outcome outcome = run(kTask + "--steps 50 --decay-steps 20 --out " + path("run"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* fact : {"learning rate is 0", "step 20", "--decay-steps", "50"})
+    EXPECT_NE(outcome.err.find(fact), std::string::npos) << fact << " is missing in: " << outcome.err;
+  std::vector<double> losses;  // at steps 0, 10, …
+  for (const std::string& line : lines_of(read(in_run(kLog))))
+    losses.push_back(json::parse(line)["test_loss"]);
+  ASSERT_EQ(losses.size(), 6u);
+  EXPECT_NE(losses[1], losses[2]);
+  for (const std::size_t i : {3, 4, 5}) EXPECT_EQ(losses[i], losses[2]);
+  EXPECT_EQ(run(kTask + "--steps 20 --decay-steps 20").err, "");
+}
+
 TEST_F(TrainCommand, ARunIsADirectory) {
   const Outcome outcome = run(kSmall + "--norm layernorm,project:1 --seeds 2 --json --out " + path("run"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
