@@ -359,7 +359,8 @@ TEST_F(TrainCommand, WrongCallsAreRefused) {
   refused("--path bag --mask causal", {"bag"});
   refused("minority", {"minority"});
   expect_refused("train", {"train"});
-  expect_refused("train minority", {"minority"});
+  expect_refused("train minority", {"no command 'minority'", "did you mean 'majority'?"});
+  expect_refused("train regression --steps 3", {"no command 'regression'", "normscope train --help"});
 }
 
 TEST_F(TrainCommand, OnlyATrainingCanBeResumed) {
