@@ -94,6 +94,12 @@ std::string with_interval(const Interval& interval, int digits) {
   return fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half_width(), digits);
 }
 
+// A share of squared lengths in percent; what only rounding can have left of nothing is nothing.
+std::string percent(double value) {
+  constexpr double rounding = 1e-10;  // the square of float's, in percent
+  return value < rounding ? "0" : fmt::format("{:.2g}", value);
+}
+
 std::string over_seeds(std::size_t count) {
   return fmt::format("{} seed{}", count, count == 1 ? "" : "s");
 }
@@ -413,9 +419,10 @@ std::vector<Claim> claims_of_figure1ab(std::span<const MajorityRun> runs) {
                    right = mean_interval(accuracies);
     Claim& claim = norm == "layernorm" ? with : without;
     claim.measured += fmt::format(
-        "{}{}: {:.2g} % of the keys' energy outside their best plane, queries at {}° to 1, test accuracy {} "
+        "{}{}: {} % of the keys' energy outside their best plane, queries at {}° to 1, test accuracy {} "
         "%",
-        claim.measured.empty() ? "" : "; ", norm, flat.mean, with_interval(turn, 1), with_interval(right, 1));
+        claim.measured.empty() ? "" : "; ", norm, percent(flat.mean), with_interval(turn, 1),
+        with_interval(right, 1));
     claim.why = fmt::format(
         "Over {}. Below 30° counts as along 1, below 0.01 % as in a plane; random directions lie at 57° on "
         "average.",

@@ -184,7 +184,8 @@ class BagChunkRun {
                       std::fabs(static_cast<double>(w[u]) * inverse - uniform);
         }
         const double weight = static_cast<double>(weights_[p]) / static_cast<double>(H);
-        total.entropy += weight * (-std::log(inverse) - logs * inverse);
+        // Rounding may put it below 0.
+        total.entropy += weight * std::max(-std::log(inverse) - logs * inverse, 0.0);
         total.distance += weight * distance / 2;
       }
     }

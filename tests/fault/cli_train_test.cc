@@ -403,6 +403,27 @@ TEST_F(TrainCommand, AConfigThatWasChangedIsRefused) {
   refused({"encoder of another shape"}, [](json& j) { j["options"]["settings"]["feed_forward"] = 4; });
 }
 
+TEST_F(TrainCommand, AttentionToOneTokenHasNoEntropy) {
+  for (const char* path : {"bag", "generic"}) {
+    const std::string call =
+        std::string("train majority --length 1 --margin 1 --classes 3 --samples 60 --steps 20 --path ") +
+        path;
+    EXPECT_EQ(result_of(call)["runs"][0]["attention_entropy"], 0.0) << path;
+    EXPECT_EQ(run(call).out.find("-0.0"), std::string::npos) << path;
+  }
+}
+
+TEST_F(TrainCommand, AMissingLogIsRefusedAndNotMade) {
+  finish(kSmall);
+  fs::remove(in_run(kLog));
+  expect_refused(resume(), {kLog, "missing", "begin anew"});
+  fs::remove(in_run(kCheckpoint));
+  json config = read_json(in_run("config.json"));
+  config["options"]["runs"][0]["norm"] = "layrnorm";
+  write(in_run("config.json"), config.dump());
+  expect_refused(resume(), {"layrnorm"});
+}
+
 TEST_F(TrainCommand, ADamagedCheckpointOrLogIsRefused) {
   leave_half_done();
   const Files whole = files_of(path("run"));
