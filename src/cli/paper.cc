@@ -163,7 +163,9 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
   const Executor executor(common.threads);
   const RunDirectory directory(out);
   const Provenance origin = provenance(plan.seed, executor.threads());
-  if (!resume) {
+  if (resume) {
+    directory.remove_leftovers();
+  } else {
     if (directory.holds_run()) {
       throw InputError(fmt::format(
           "'{}' holds an earlier run; go on with it by --resume {}, or name a new directory with --out.",

@@ -209,6 +209,7 @@ MajorityRecord MajorityRecord::open(const fs::path& directory, std::string_view 
   }
   MajorityRecord record(RunDirectory(directory), std::move(plan));
   record.log_.emplace(directory / kLog);
+  record.directory_.remove_leftovers();
   return record;
 }
 

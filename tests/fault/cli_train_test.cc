@@ -258,6 +258,17 @@ TEST_F(TrainCommand, KilledAtAnyMomentItResumesToTheSameBytes) {
   EXPECT_GT(after_checkpoint, 3);
 }
 
+TEST_F(TrainCommand, WhatAKilledRunLeftIsRemoved) {
+  const Files whole = finish(kSmall);
+  const std::string leftover = in_run(".normscope-123-4.tmp");
+  write(leftover, "half");
+  EXPECT_TRUE(finish_resumed() == whole);
+  EXPECT_FALSE(fs::exists(leftover));
+  write(leftover, "half");
+  expect_refused(kSmall + "--out " + path("run"), {"--resume"});
+  EXPECT_TRUE(fs::exists(leftover));
+}
+
 TEST_F(TrainCommand, LinesAfterTheCheckpointAreDropped) {
   const Files whole = finish(kSmall);
   // As if killed between the log and its checkpoint: a checkpoint of step 30 under the log of step 60.
