@@ -191,6 +191,7 @@ void add_paper(CLI::App& app, Common& common) {
       add_command(app, common, "paper", "Rerun the figures of Brody et al. 2023 and say which claims hold",
                   {"paper --only fig2,fig3 --seeds 3 --out runs/fig2", "paper --full --out runs/paper",
                    "paper --resume runs/paper"});
+  command->get_option("--seed")->description("Seed of the heat maps; the trainings have the paper's seeds");
   auto call = std::make_shared<PaperCall>();
   command->add_option("--only", call->only, "Parts, with commas [all]")->type_name("LIST");
   command->add_option("--seeds", call->seeds, "How many of the paper's ten seeds [10]")->type_name("N");

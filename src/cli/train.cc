@@ -38,7 +38,7 @@ struct Setting {
 };
 constexpr Setting kSettings[] = {
     {"--seeds", &MajorityCall::seeds, "LIST",
-     "10: the paper's ten (3: its first three); 11,42: a list [--seed, or 11]"},
+     "Seeds of the runs: 10: the paper's ten (3: its first three); 11,42: a list [that of --seed]"},
     {"--dim", &MajorityCall::dim, "N", "Width d of the encoder [8]"},
     {"--classes", &MajorityCall::classes, "N", "Token types [20]"},
     {"--length", &MajorityCall::length, "N", "Tokens of a sequence [50]"},
@@ -56,7 +56,8 @@ constexpr Setting kSettings[] = {
     {"--weight-decay", &MajorityCall::weight_decay, "X", "Decoupled weight decay (AdamW) [0]"},
     {"--clip", &MajorityCall::clip, "X", "Largest norm of the gradient; 0: no limit [0]"},
     {"--evaluate-every", &MajorityCall::evaluate_every, "N", "Steps between two records [100]"},
-    {"--stop-accuracy", &MajorityCall::stop_accuracy, "X", "End a run at this test accuracy [never]"},
+    {"--stop-accuracy", &MajorityCall::stop_accuracy, "X",
+     "End a run at this test accuracy, from 0 to 1 [never]"},
     {"--data-seed", &MajorityCall::data_seed, "N",
      "Seed of the sequences [that of the run, as in the paper]"},
     {"--path", &MajorityCall::path, "NAME",
@@ -341,6 +342,10 @@ void add_train(CLI::App& app, Common& common) {
        "train majority --norm layernorm,rmsnorm,published --seeds 10 --out runs/majority",
        "train majority --norm project:2 --seeds 11,42 --json",
        "train majority --3d --norm layernorm --seeds 10", "train majority --resume runs/majority"});
+  // Runs have seeds of their own, of which the paper's first is the default.
+  command->get_option("--seed")
+      ->description("Seed of a single run; same seed, same result [11]")
+      ->default_str("");
   auto call = std::make_shared<MajorityCall>();
   command->add_option("--norm", call->norm, "Norm before attention, or several with commas")
       ->type_name("NAME")
