@@ -13,6 +13,7 @@
 #include "normscope/random.h"
 #include "normscope/record.h"
 #include "normscope/version.h"
+#include "program.h"
 
 namespace normscope::bench {
 namespace {
@@ -168,11 +169,5 @@ int main(int argc, char** argv) {
   app.add_option("--sample", call.sample, "keys decided by each LP solver")->check(CLI::Range(1, 1024));
   app.add_option("--passes", call.passes, "over that sample")->check(CLI::Range(1, 1000));
   app.add_option("--json", call.json, "write the table to this file too");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return normscope::bench::run(call);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::run(call); });
 }

@@ -22,6 +22,7 @@
 #include "normscope/random.h"
 #include "normscope/record.h"
 #include "normscope/version.h"
+#include "program.h"
 
 namespace normscope::bench {
 namespace {
@@ -228,11 +229,5 @@ int main(int argc, char** argv) {
   app.add_flag("--certificates", call.certificates, "keep witnesses and covers");
   app.add_option("--seed", call.seed, "of the keys");
   app.add_option("--json", call.json, "write the table to this file too");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return normscope::bench::run(call);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::run(call); });
 }

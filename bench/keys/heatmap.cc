@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "normscope/record.h"
 #include "normscope/version.h"
+#include "program.h"
 
 namespace normscope::bench {
 namespace {
@@ -110,15 +111,9 @@ int run(const Call& call) {
 }  // namespace normscope::bench
 
 int main(int argc, char** argv) {
-  try {
-    CLI::App app("How long both grids of Fig. 1 take on two threads.");
-    normscope::bench::Call call;
-    app.add_option("--program", call.program, "the normscope to time");
-    app.add_option("--json", call.json, "write the figures to this file too");
-    CLI11_PARSE(app, argc, argv);
-    return normscope::bench::run(call);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  CLI::App app("How long both grids of Fig. 1 take on two threads.");
+  normscope::bench::Call call;
+  app.add_option("--program", call.program, "the normscope to time");
+  app.add_option("--json", call.json, "write the figures to this file too");
+  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::run(call); });
 }

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "normscope/majority.h"
 #include "normscope/record.h"
+#include "program.h"
 #include "python_process.h"
 
 namespace normscope::bench {
@@ -168,11 +169,5 @@ int main(int argc, char** argv) {
   app.add_option("--batch", call.batch)->capture_default_str();
   app.add_option("--steps", call.steps)->capture_default_str();
   app.add_option("--json", call.json, "Write the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return normscope::bench::compare(call);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_majority: {}\n", error.what());
-    return 1;
-  }
+  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::compare(call); });
 }

@@ -66,8 +66,8 @@ struct MajorityRow {
   std::uint64_t step = 0;
   double train_loss = 0;  // mean over the steps since the last row (at step 0: NaN)
   EncoderMeasures test;
-  double angle_mean = 0,
-         angle_sd = 0;  // of the queries of the test tokens to 1, in degrees, folded into [0, 90]
+  // Of the queries of the test tokens to 1, in the first layer, in degrees, folded into [0, 90].
+  double angle_mean = 0, angle_sd = 0;
 };
 
 // Where the token types stand in the first layer, in model space (the paper's): the keys a type's token
@@ -121,7 +121,8 @@ class MajorityTraining {
   // after every step of every run, from any thread. Throws Error if the loss is not finite at step 0.
   void advance(const Executor& executor, const std::function<void()>& on_step = {});
 
-  // Everything but the rows: parameters by name, moments and progress of every run. Restoring throws
+  // Everything but the rows, of every run under "norm/seedN/": the tensors of parameter_slots, "adam.mean",
+  // "adam.square" and "progress" (int64: steps done, updates done, finished, diverged). Restoring throws
   // InputError if the tensors are not those of these runs.
   std::vector<Tensor> checkpoint() const;
   void restore(std::span<const Tensor> checkpoint, std::vector<std::vector<MajorityRow>> rows);

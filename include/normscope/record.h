@@ -35,6 +35,9 @@ class RunDirectory {
   const std::filesystem::path& path() const { return path_; }
   // Whether the directory holds a run, finished or not.
   bool holds_run() const;
+  // Removes the temporary files that a run killed while it wrote has left here, and nothing else. To be
+  // called before going on with a run; write_config, which begins one, does so itself.
+  void remove_leftovers() const;
   // options: a JSON object with the options as resolved. Adds program, command and provenance to it.
   void write_config(std::string_view command, const Provenance& provenance, std::string_view options) const;
   // name: a plain file name inside the directory.

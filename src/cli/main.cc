@@ -57,16 +57,22 @@ std::string suggestion(const std::optional<std::string>& meant) {
   return meant ? fmt::format("; did you mean '{}'?", *meant) : "";
 }
 
-// The root takes only flags, so the first argument that is not one is the command.
+// A command that has commands takes only flags besides, so the first argument that is not one names which.
 void require_known_command(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const auto word = std::find_if(arguments.begin(), arguments.end(),
-                                 [](const std::string& argument) { return !argument.starts_with('-'); });
-  if (word == arguments.end()) return;
-  const auto names = command_names(app);
-  if (std::find(names.begin(), names.end(), *word) != names.end()) return;
-  const auto meant = nearest(*word, names);
-  throw InputError(fmt::format("There is no command '{}'{}", *word,
-                               meant ? suggestion(meant) : "; normscope --help lists them."));
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  for (const std::string& word : arguments) {
+    const auto names = command_names(*command);
+    if (names.empty()) return;
+    if (word.starts_with('-')) continue;
+    if (std::find(names.begin(), names.end(), word) == names.end()) {
+      const auto meant = nearest(word, names);
+      throw InputError(fmt::format("There is no command '{}'{}", word,
+                                   meant ? suggestion(meant) : fmt::format("; {} --help lists them.", name)));
+    }
+    command = command->get_subcommand(word);
+    name += " " + word;
+  }
 }
 
 // `normscope train majority`: the command that was meant is the innermost.

@@ -11,6 +11,7 @@
 #include "normscope/error.h"
 #include "normscope/statistics.h"
 #include "record/json.h"
+#include "train/runs_by_norm.h"
 
 namespace normscope::cli {
 namespace {
@@ -37,7 +38,7 @@ struct Setting {
 };
 constexpr Setting kSettings[] = {
     {"--seeds", &MajorityCall::seeds, "LIST",
-     "10: the paper's ten (3: its first three); 11,42: a list [--seed, or 11]"},
+     "Seeds of the runs: 10: the paper's ten (3: its first three); 11,42: a list [that of --seed]"},
     {"--dim", &MajorityCall::dim, "N", "Width d of the encoder [8]"},
     {"--classes", &MajorityCall::classes, "N", "Token types [20]"},
     {"--length", &MajorityCall::length, "N", "Tokens of a sequence [50]"},
@@ -50,11 +51,13 @@ constexpr Setting kSettings[] = {
     {"--mask", &MajorityCall::mask, "NAME", "full or causal [full]"},
     {"--batch", &MajorityCall::batch, "N", "Sequences of a batch [6000]"},
     {"--lr", &MajorityCall::learning_rate, "X", "Learning rate of Adam at the start [0.001]"},
-    {"--decay-steps", &MajorityCall::decay_steps, "N", "Steps over which it falls linearly to 0 [170000]"},
+    {"--decay-steps", &MajorityCall::decay_steps, "N",
+     "Steps over which it falls linearly to 0, where it stays [170000]"},
     {"--weight-decay", &MajorityCall::weight_decay, "X", "Decoupled weight decay (AdamW) [0]"},
     {"--clip", &MajorityCall::clip, "X", "Largest norm of the gradient; 0: no limit [0]"},
     {"--evaluate-every", &MajorityCall::evaluate_every, "N", "Steps between two records [100]"},
-    {"--stop-accuracy", &MajorityCall::stop_accuracy, "X", "End a run at this test accuracy [never]"},
+    {"--stop-accuracy", &MajorityCall::stop_accuracy, "X",
+     "End a run at this test accuracy, from 0 to 1 [never]"},
     {"--data-seed", &MajorityCall::data_seed, "N",
      "Seed of the sequences [that of the run, as in the paper]"},
     {"--path", &MajorityCall::path, "NAME",
@@ -167,22 +170,6 @@ constexpr Measure kMeasures[] = {
     {"attention_distance", [](const MajorityRow& row) { return row.test.attention_distance; }},
 };
 constexpr std::pair<const char*, double> kLosses[] = {{"1.0", 1.0}, {"0.5", 0.5}, {"0.2", 0.2}};
-
-std::vector<const MajorityRun*> runs_of(std::span<const MajorityRun> runs, const std::string& norm) {
-  std::vector<const MajorityRun*> chosen;
-  for (const MajorityRun& run : runs) {
-    if (run.id.norm == norm) chosen.push_back(&run);
-  }
-  return chosen;
-}
-
-std::vector<std::string> norms_of(std::span<const MajorityRun> runs) {
-  std::vector<std::string> norms;
-  for (const MajorityRun& run : runs) {
-    if (std::find(norms.begin(), norms.end(), run.id.norm) == norms.end()) norms.push_back(run.id.norm);
-  }
-  return norms;
-}
 
 Interval interval_of(const std::vector<const MajorityRun*>& runs, const Measure& measure) {
   std::vector<double> values;
@@ -320,6 +307,10 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
       for (const std::uint64_t seed : seeds) plan.runs.push_back({norm, seed});
     }
   }
+  if (plan.settings.adam.schedule.steps < plan.settings.steps) {
+    note(common, fmt::format("The learning rate is 0 from step {} on (--decay-steps), of {} steps (--steps).",
+                             plan.settings.adam.schedule.steps, plan.settings.steps));
+  }
   const Provenance origin = provenance(0, executor.threads());
   if (!record && !common.out.empty()) record.emplace(common.out, kCommand, origin, plan);
   MajorityTraining training(plan.settings, plan.runs, executor);
@@ -351,6 +342,10 @@ void add_train(CLI::App& app, Common& common) {
        "train majority --norm layernorm,rmsnorm,published --seeds 10 --out runs/majority",
        "train majority --norm project:2 --seeds 11,42 --json",
        "train majority --3d --norm layernorm --seeds 10", "train majority --resume runs/majority"});
+  // Runs have seeds of their own, of which the paper's first is the default.
+  command->get_option("--seed")
+      ->description("Seed of a single run; same seed, same result [11]")
+      ->default_str("");
   auto call = std::make_shared<MajorityCall>();
   command->add_option("--norm", call->norm, "Norm before attention, or several with commas")
       ->type_name("NAME")

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 
@@ -15,85 +16,56 @@
 
 namespace normscope {
 
+namespace {
+
+struct Facts {
+  DType dtype;
+  const char* name;
+  std::size_t size;                // bytes
+  double unit_roundoff = 0x1p-53;  // integers are taken for double
+  double smallest_rounding = 0;    // half the smallest subnormal number; of double it would be 0 in double
+};
+constexpr Facts kFacts[] = {
+    {DType::float16, "float16", 2, 0x1p-11, 0x1p-25},
+    {DType::bfloat16, "bfloat16", 2, 0x1p-8, 0x1p-134},
+    {DType::float32, "float32", 4, 0x1p-24, 0x1p-150},
+    {DType::float64, "float64", 8},
+    {DType::int8, "int8", 1},
+    {DType::int16, "int16", 2},
+    {DType::int32, "int32", 4},
+    {DType::int64, "int64", 8},
+    {DType::uint8, "uint8", 1},
+    {DType::uint16, "uint16", 2},
+    {DType::uint32, "uint32", 4},
+    {DType::uint64, "uint64", 8},
+    {DType::boolean, "bool", 1},
+};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < std::size(kFacts); ++i) {
+    if (static_cast<std::size_t>(kFacts[i].dtype) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "a dtype is the index of its facts");
+
+const Facts& facts_of(DType dtype) {
+  return kFacts[static_cast<std::size_t>(dtype)];
+}
+
+}  // namespace
+
 const char* name_of(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return "float16";
-    case DType::bfloat16:
-      return "bfloat16";
-    case DType::float32:
-      return "float32";
-    case DType::float64:
-      return "float64";
-    case DType::int8:
-      return "int8";
-    case DType::int16:
-      return "int16";
-    case DType::int32:
-      return "int32";
-    case DType::int64:
-      return "int64";
-    case DType::uint8:
-      return "uint8";
-    case DType::uint16:
-      return "uint16";
-    case DType::uint32:
-      return "uint32";
-    case DType::uint64:
-      return "uint64";
-    case DType::boolean:
-      return "bool";
-  }
-  return "unknown";
+  return facts_of(dtype).name;
 }
-
 std::size_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::int8:
-    case DType::uint8:
-    case DType::boolean:
-      return 1;
-    case DType::float16:
-    case DType::bfloat16:
-    case DType::int16:
-    case DType::uint16:
-      return 2;
-    case DType::float32:
-    case DType::int32:
-    case DType::uint32:
-      return 4;
-    case DType::float64:
-    case DType::int64:
-    case DType::uint64:
-      return 8;
-  }
-  return 8;
+  return facts_of(dtype).size;
 }
-
 double unit_roundoff(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return 0x1p-11;
-    case DType::bfloat16:
-      return 0x1p-8;
-    case DType::float32:
-      return 0x1p-24;
-    default:
-      return 0x1p-53;
-  }
+  return facts_of(dtype).unit_roundoff;
 }
-
 double smallest_rounding(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return 0x1p-25;
-    case DType::bfloat16:
-      return 0x1p-134;
-    case DType::float32:
-      return 0x1p-150;
-    default:
-      return 0;
-  }
+  return facts_of(dtype).smallest_rounding;
 }
 
 namespace io {

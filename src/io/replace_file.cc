@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "io/sentence.h"
 #include "normscope/error.h"
@@ -62,14 +65,17 @@ Target resolve(const std::string& path, const std::string& label) {
   return {target, status.st_mode & 07777};
 }
 
+constexpr std::string_view kTemporaryBegin = ".normscope-", kTemporaryEnd = ".tmp";
+
+// Locked as long as it is written: one that is not is stale. File systems without locks do without.
 class Temporary {
  public:
   Temporary(const fs::path& directory, const std::string& label) : label_(label) {
     static std::atomic<unsigned> counter{0};
     do {
-      path_ = directory / fmt::format(".normscope-{}-{}.tmp", ::getpid(), counter++);
+      path_ = directory / fmt::format("{}{}-{}{}", kTemporaryBegin, ::getpid(), counter++, kTemporaryEnd);
       fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (fd_ < 0 && (errno == EEXIST || errno == EINTR));
+    } while (fd_ < 0 ? errno == EEXIST || errno == EINTR : taken_for_stale());
     if (fd_ < 0) fail_writing(label_, errno);
   }
   Temporary(const Temporary&) = delete;
@@ -100,6 +106,14 @@ class Temporary {
   }
 
  private:
+  // Between its making and its lock another process may have removed it.
+  bool taken_for_stale() {
+    struct stat status {};
+    const bool gone = ::flock(fd_, LOCK_EX) == 0 && ::fstat(fd_, &status) == 0 && status.st_nlink == 0;
+    if (gone) ::close(fd_);
+    return gone;
+  }
+
   std::string label_;
   fs::path path_;
   int fd_ = -1;
@@ -115,7 +129,40 @@ void sync_directory(const fs::path& directory) {
   ::close(fd);
 }
 
+void remove_if_stale(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return;
+  struct stat status {};
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0)
+    ::unlink(path.c_str());
+  ::close(fd);
+}
+
 }  // namespace
+
+bool is_temporary_name(std::string_view name) {
+  if (!name.starts_with(kTemporaryBegin) || !name.ends_with(kTemporaryEnd)) return false;
+  name.remove_prefix(kTemporaryBegin.size());
+  name.remove_suffix(std::min(name.size(), kTemporaryEnd.size()));
+  const std::size_t dash = name.find('-');
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return dash != std::string_view::npos && is_number(name.substr(0, dash)) &&
+         is_number(name.substr(dash + 1));
+}
+
+void remove_stale_temporaries(const fs::path& directory) noexcept {
+  try {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(directory)) {
+      if (is_temporary_name(entry.path().filename().string())) found.push_back(entry.path());
+    }
+    for (const fs::path& path : found) remove_if_stale(path);
+  } catch (const std::exception&) {  // a directory that cannot be read is not to be cleared
+    return;
+  }
+}
 
 void replace_file(const std::string& path, const std::function<void(const Append&)>& content) {
   const std::string label = quoted_path(path);

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "normscope/statistics.h"
+#include "train/runs_by_norm.h"
 
 namespace normscope {
 namespace {
@@ -25,9 +27,23 @@ double accuracy(const MajorityRow& row) {
 double angle(const MajorityRow& row) {
   return row.angle_mean;
 }
+double sequence_accuracy(const MajorityRow& row) {
+  return row.test.sequence_accuracy;
+}
 double distance(const MajorityRow& row) {
   return row.test.attention_distance;
 }
+
+// What a curve shows, and the values it can have: Student's interval of a mean may reach beyond them, and
+// there is nothing there.
+struct Quantity {
+  Value value;
+  double least, most;
+};
+constexpr Quantity kTrainLoss{train_loss, 0, std::numeric_limits<double>::infinity()};
+constexpr Quantity kAccuracy{accuracy, 0, 1}, kSequenceAccuracy{sequence_accuracy, 0, 1};
+constexpr Quantity kAngle{angle, 0, 90};  // folded
+constexpr Quantity kDistance{distance, 0, 1};
 
 constexpr PublishedValue kLosses[] = {{"layernorm", 1000, 0.75}, {"layernorm", 2000, 0.40},
                                       {"layernorm", 3000, 0.30}, {"layernorm", 5000, 0.20},
@@ -43,20 +59,11 @@ constexpr PublishedValue kAccuracies[] = {{"layernorm", 1000, 0.74},
                                           {"published", 1000, 0.52},
                                           {"published", 5000, 0.85}};
 
+// Without those that diverged.
 Runs of_norm(std::span<const MajorityRun> runs, std::string_view norm) {
-  Runs chosen;
-  for (const MajorityRun& run : runs) {
-    if (run.id.norm == norm && !run.diverged) chosen.push_back(&run);
-  }
+  Runs chosen = runs_of(runs, norm);
+  std::erase_if(chosen, [](const MajorityRun* run) { return run->diverged; });
   return chosen;
-}
-
-std::vector<std::string> norms_of(std::span<const MajorityRun> runs) {
-  std::vector<std::string> norms;
-  for (const MajorityRun& run : runs) {
-    if (std::find(norms.begin(), norms.end(), run.id.norm) == norms.end()) norms.push_back(run.id.norm);
-  }
-  return norms;
 }
 
 const MajorityRow* row_at(const MajorityRun& run, std::uint64_t step) {
@@ -85,6 +92,12 @@ std::string with_interval(const Interval& interval, int digits) {
   if (interval.count == 0) return "nothing";
   if (interval.count == 1) return fmt::format("{:.{}f}", interval.mean, digits);
   return fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half_width(), digits);
+}
+
+// A share of squared lengths in percent; what only rounding can have left of nothing is nothing.
+std::string percent(double value) {
+  constexpr double rounding = 1e-10;  // the square of float's, in percent
+  return value < rounding ? "0" : fmt::format("{:.2g}", value);
 }
 
 std::string over_seeds(std::size_t count) {
@@ -280,24 +293,24 @@ Runs sorted_by_norm(std::span<const MajorityRun> runs, const std::vector<std::st
   return all;
 }
 
-CurveFigure::Curve curve(const Runs& runs, const std::string& name, Value value) {
+CurveFigure::Curve curve(const Runs& runs, const std::string& name, const Quantity& quantity) {
   CurveFigure::Curve result;
   result.name = name;
   for (const MajorityRow& row : runs.front()->rows) {
-    const Interval interval = mean_interval(values_at(runs, row.step, value));
+    const Interval interval = mean_interval(values_at(runs, row.step, quantity.value));
     if (interval.count == 0) continue;
     result.x.push_back(static_cast<double>(row.step));
     result.y.push_back(interval.mean);
-    result.low.push_back(interval.low);
-    result.high.push_back(interval.high);
+    result.low.push_back(std::clamp(interval.low, quantity.least, quantity.most));
+    result.high.push_back(std::clamp(interval.high, quantity.least, quantity.most));
   }
   if (runs.size() < 2) result.low.clear(), result.high.clear();
   return result;
 }
 
 CurveFigure::Panel panel(std::span<const MajorityRun> runs, const std::string& title,
-                         const std::string& y_label, Value value, std::span<const PublishedValue> published,
-                         bool log_y) {
+                         const std::string& y_label, const Quantity& quantity,
+                         std::span<const PublishedValue> published, bool log_y) {
   CurveFigure::Panel result;
   result.title = title;
   result.x_label = "training step";
@@ -307,7 +320,7 @@ CurveFigure::Panel panel(std::span<const MajorityRun> runs, const std::string& t
   for (const std::string& norm : norms_of(runs)) {
     const Runs chosen = of_norm(runs, norm);
     if (chosen.empty()) continue;
-    result.curves.push_back(curve(chosen, norm, value));
+    result.curves.push_back(curve(chosen, norm, quantity));
     for (const MajorityRun* run : chosen) last = std::max(last, run->step);
   }
   for (const PublishedValue& point : published) {
@@ -406,9 +419,10 @@ std::vector<Claim> claims_of_figure1ab(std::span<const MajorityRun> runs) {
                    right = mean_interval(accuracies);
     Claim& claim = norm == "layernorm" ? with : without;
     claim.measured += fmt::format(
-        "{}{}: {:.2g} % of the keys' energy outside their best plane, queries at {}° to 1, test accuracy {} "
+        "{}{}: {} % of the keys' energy outside their best plane, queries at {}° to 1, test accuracy {} "
         "%",
-        claim.measured.empty() ? "" : "; ", norm, flat.mean, with_interval(turn, 1), with_interval(right, 1));
+        claim.measured.empty() ? "" : "; ", norm, percent(flat.mean), with_interval(turn, 1),
+        with_interval(right, 1));
     claim.why = fmt::format(
         "Over {}. Below 30° counts as along 1, below 0.01 % as in a plane; random directions lie at 57° on "
         "average.",
@@ -488,13 +502,13 @@ std::vector<Claim> answers_to_followups(std::span<const MajorityRun> runs) {
 Figure figure2(std::span<const MajorityRun> runs) {
   CurveFigure figure;
   figure.panels.push_back(
-      panel(runs, "Training loss (Fig. 2a)", "cross-entropy, nats", train_loss, kLosses, true));
+      panel(runs, "Training loss (Fig. 2a)", "cross-entropy, nats", kTrainLoss, kLosses, true));
   figure.panels.push_back(
-      panel(runs, "Angle of the queries to 1 (Fig. 2b)", "degrees", angle, kAngles, false));
+      panel(runs, "Angle of the queries to 1 (Fig. 2b)", "degrees", kAngle, kAngles, false));
   figure.panels.back().y_low = 0;
   figure.panels.back().y_high = 90;
   figure.panels.push_back(
-      panel(runs, "Attention: distance from uniform", "total variation", distance, {}, false));
+      panel(runs, "Attention: distance from uniform", "total variation", kDistance, {}, false));
   figure.caption =
       "Diamonds are the published values; published and xsigma are the norm without projection as the "
       "paper's code and its formula have it, rmsnorm the one at LayerNorm's scale. " +
@@ -505,10 +519,9 @@ Figure figure2(std::span<const MajorityRun> runs) {
 Figure figure3(std::span<const MajorityRun> runs) {
   CurveFigure figure;
   figure.panels.push_back(
-      panel(runs, "Test accuracy per position (Fig. 3)", "share right", accuracy, kAccuracies, false));
-  figure.panels.push_back(panel(
-      runs, "Test sequences right at every position", "share right",
-      [](const MajorityRow& row) { return row.test.sequence_accuracy; }, {}, false));
+      panel(runs, "Test accuracy per position (Fig. 3)", "share right", kAccuracy, kAccuracies, false));
+  figure.panels.push_back(
+      panel(runs, "Test sequences right at every position", "share right", kSequenceAccuracy, {}, false));
   for (CurveFigure::Panel& each : figure.panels) each.y_low = 0, each.y_high = 1;
   figure.caption = "Diamonds are the published values. " + seeds_caption(runs);
   return curves("fig3", "Majority: test accuracy", figure);
@@ -558,12 +571,12 @@ Figure followup_figure(std::span<const MajorityRun> runs) {
       chosen.push_back(run);
   }
   CurveFigure figure;
-  figure.panels.push_back(panel(chosen, "Training loss", "cross-entropy, nats", train_loss, {}, true));
-  figure.panels.push_back(panel(chosen, "Test accuracy per position", "share right", accuracy, {}, false));
+  figure.panels.push_back(panel(chosen, "Training loss", "cross-entropy, nats", kTrainLoss, {}, true));
+  figure.panels.push_back(panel(chosen, "Test accuracy per position", "share right", kAccuracy, {}, false));
   figure.panels.back().y_low = 0;
   figure.panels.back().y_high = 1;
   figure.panels.push_back(
-      panel(chosen, "Attention: distance from uniform", "total variation", distance, {}, false));
+      panel(chosen, "Attention: distance from uniform", "total variation", kDistance, {}, false));
   figure.caption = "project:k makes keys orthogonal to k learned normals instead of 1, then scales to √d. " +
                    seeds_caption(chosen);
   return curves("followups", "The paper's open questions: learned normals", figure);

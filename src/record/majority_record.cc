@@ -91,6 +91,12 @@ std::uint64_t hash(std::string_view bytes, std::uint64_t before) {
   return value ^ 0xcbf29ce484222325;
 }
 
+std::vector<std::string> norms_of(const MajorityPlan& plan) {
+  std::vector<std::string> norms;
+  for (const MajorityRunId& id : plan.runs) norms.push_back(id.norm);
+  return norms;
+}
+
 std::optional<std::uint64_t> number(const TensorFile& file, const std::string& name) {
   const auto found = file.metadata().find(name);
   if (found == file.metadata().end()) return std::nullopt;
@@ -193,8 +199,17 @@ MajorityRecord MajorityRecord::open(const fs::path& directory, std::string_view 
     plan.runs.push_back({member<std::string>(run, "norm"), member<std::uint64_t>(run, "seed")});
   }
   if (plan.runs.empty()) throw InputError("The run's config.json names no norm and seed to train.");
+  check_majority(plan.settings, norms_of(plan));
+  // Before the log is opened, which would make it.
+  if (!fs::exists(directory / kLog) && fs::exists(directory / kCheckpoint)) {
+    throw InputError(
+        fmt::format("'{}' is missing, without which the checkpoint beside it cannot be gone on with; put it "
+                    "back, or remove the checkpoint to begin anew.",
+                    (directory / kLog).string()));
+  }
   MajorityRecord record(RunDirectory(directory), std::move(plan));
   record.log_.emplace(directory / kLog);
+  record.directory_.remove_leftovers();
   return record;
 }
 

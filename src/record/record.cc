@@ -50,11 +50,6 @@ void replace(const fs::path& path, std::string_view bytes) {
                           std::generic_category().message(error)));
 }
 
-// Left by a run that was killed while it wrote.
-bool is_temporary(const std::string& name) {
-  return name.starts_with(".normscope-") && name.ends_with(".tmp");
-}
-
 // The member of an object that may be anyone's; empty if it is not there or not a text.
 std::string text_member(const nlohmann::ordered_json& json, const char* name) {
   const auto found = json.find(name);
@@ -78,7 +73,7 @@ nlohmann::ordered_json config_of(const fs::path& directory) {
 // What a killed run may have left before its config.json does not make a directory a stranger's.
 bool holds_nothing(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (!is_temporary(entry.path().filename().string())) return false;
+    if (!io::is_temporary_name(entry.path().filename().string())) return false;
   }
   return true;
 }
@@ -171,11 +166,16 @@ bool RunDirectory::holds_run() const {
   return !config_of(path_).is_null();
 }
 
+void RunDirectory::remove_leftovers() const {
+  io::remove_stale_temporaries(path_);
+}
+
 void RunDirectory::write_config(std::string_view command, const Provenance& provenance,
                                 std::string_view options) const {
   nlohmann::ordered_json config = {{"program", "normscope"}, {"command", command}};
   config.update(to_json(provenance));
   config["options"] = nlohmann::ordered_json::parse(options);
+  remove_leftovers();
   write("config.json", json_text(config));
 }
 

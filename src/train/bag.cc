@@ -184,7 +184,8 @@ class BagChunkRun {
                       std::fabs(static_cast<double>(w[u]) * inverse - uniform);
         }
         const double weight = static_cast<double>(weights_[p]) / static_cast<double>(H);
-        total.entropy += weight * (-std::log(inverse) - logs * inverse);
+        // Rounding may put it below 0.
+        total.entropy += weight * std::max(-std::log(inverse) - logs * inverse, 0.0);
         total.distance += weight * distance / 2;
       }
     }
@@ -202,21 +203,20 @@ class BagChunkRun {
   ColumnNorm<T> norm2_;
 };
 
-void float_gradient(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
-                    double* totals) {
-  BagChunkRun<float>(tables, batch).gradient(chunk, totals);
+template <class T>
+void gradient(const BagTables<T>& tables, const BagBatch& batch, const BagChunk& chunk, double* totals) {
+  BagChunkRun<T>(tables, batch).gradient(chunk, totals);
 }
-void double_gradient(const BagTables<double>& tables, const BagBatch& batch, const BagChunk& chunk,
-                     double* totals) {
-  BagChunkRun<double>(tables, batch).gradient(chunk, totals);
+template <class T>
+void measure(const BagTables<T>& tables, const BagBatch& batch, const BagChunk& chunk, BagMeasure& total) {
+  BagChunkRun<T>(tables, batch).measure(chunk, total);
 }
-void float_measure(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
-                   BagMeasure* total) {
-  BagChunkRun<float>(tables, batch).measure(chunk, *total);
+
+BagKernels<float> float_kernels() {
+  return {gradient<float>, measure<float>};
 }
-void double_measure(const BagTables<double>& tables, const BagBatch& batch, const BagChunk& chunk,
-                    BagMeasure* total) {
-  BagChunkRun<double>(tables, batch).measure(chunk, *total);
+BagKernels<double> double_kernels() {
+  return {gradient<double>, measure<double>};
 }
 
 }  // namespace
@@ -226,26 +226,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace normscope {
 
-HWY_EXPORT(float_gradient);
-HWY_EXPORT(double_gradient);
-HWY_EXPORT(float_measure);
-HWY_EXPORT(double_measure);
+HWY_EXPORT(float_kernels);
+HWY_EXPORT(double_kernels);
 
-void bag_gradient(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
-                  double* totals) {
-  HWY_DYNAMIC_DISPATCH(float_gradient)(tables, batch, chunk, totals);
+template <>
+BagKernels<float> bag_kernels() {
+  return HWY_DYNAMIC_DISPATCH(float_kernels)();
 }
-void bag_gradient(const BagTables<double>& tables, const BagBatch& batch, const BagChunk& chunk,
-                  double* totals) {
-  HWY_DYNAMIC_DISPATCH(double_gradient)(tables, batch, chunk, totals);
-}
-void bag_measure(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
-                 BagMeasure& total) {
-  HWY_DYNAMIC_DISPATCH(float_measure)(tables, batch, chunk, &total);
-}
-void bag_measure(const BagTables<double>& tables, const BagBatch& batch, const BagChunk& chunk,
-                 BagMeasure& total) {
-  HWY_DYNAMIC_DISPATCH(double_measure)(tables, batch, chunk, &total);
+template <>
+BagKernels<double> bag_kernels() {
+  return HWY_DYNAMIC_DISPATCH(double_kernels)();
 }
 
 }  // namespace normscope

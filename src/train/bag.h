@@ -36,7 +36,7 @@ struct BagChunk {
   std::size_t type, begin, end;
 };
 
-// Offsets of the sums that bag_gradient writes for a chunk, with respect to the folded parameters.
+// Offsets of the sums of a chunk's gradient, with respect to the folded parameters.
 struct BagSums {
   BagSums(std::size_t classes, std::size_t d, std::size_t heads, std::size_t feed_forward)
       : embedding(1),
@@ -52,20 +52,26 @@ struct BagSums {
   // chunk's type.
   std::size_t embedding, weight1, bias1, weight2, bias2, out, x1, mix, size;
 };
-// totals: BagSums::size numbers, zero at the start.
-void bag_gradient(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
-                  double* totals);
-void bag_gradient(const BagTables<double>& tables, const BagBatch& batch, const BagChunk& chunk,
-                  double* totals);
 
 struct BagMeasure {
   double loss = 0, entropy = 0, distance = 0;  // weighted sums over pairs
   double right = 0;                            // positions, counted
   std::vector<std::uint32_t> wrong;            // rows with a wrong type
 };
-void bag_measure(const BagTables<float>& tables, const BagBatch& batch, const BagChunk& chunk,
-                 BagMeasure& total);
-void bag_measure(const BagTables<double>& tables, const BagBatch& batch, const BagChunk& chunk,
-                 BagMeasure& total);
+
+// Compiled for the instruction set of this machine.
+template <class T>
+struct BagKernels {
+  // totals: BagSums::size numbers, zero at the start.
+  void (*gradient)(const BagTables<T>& tables, const BagBatch& batch, const BagChunk& chunk, double* totals);
+  void (*measure)(const BagTables<T>& tables, const BagBatch& batch, const BagChunk& chunk,
+                  BagMeasure& total);
+};
+template <class T>
+BagKernels<T> bag_kernels();
+template <>
+BagKernels<float> bag_kernels();
+template <>
+BagKernels<double> bag_kernels();
 
 }  // namespace normscope

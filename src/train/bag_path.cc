@@ -86,7 +86,7 @@ class BagPath final : public EncoderGradient<T> {
     executor.for_each(chunks_.size(), [&](std::size_t c) {
       double* const totals = partial_.data() + c * sums_.size;
       std::fill_n(totals, sums_.size, 0.0);
-      bag_gradient(tables_, batch_, chunks_[c], totals);
+      bag_kernels<T>().gradient(tables_, batch_, chunks_[c], totals);
     });
     return collect(gradient);
   }
@@ -98,8 +98,9 @@ class BagPath final : public EncoderGradient<T> {
     std::iota(all.begin(), all.end(), 0U);
     gather(set, all);
     std::vector<BagMeasure> parts(chunks_.size());
-    executor.for_each(chunks_.size(),
-                      [&](std::size_t c) { bag_measure(tables_, batch_, chunks_[c], parts[c]); });
+    executor.for_each(chunks_.size(), [&](std::size_t c) {
+      bag_kernels<T>().measure(tables_, batch_, chunks_[c], parts[c]);
+    });
     EncoderMeasures total;
     double positions = 0;
     std::vector<bool> wrong(set.size(), false);

@@ -131,23 +131,24 @@ class GenericRun {
   std::vector<double> embedding_totals_;
 };
 
-double float_gradient(const GenericJob<float>& job, std::span<double> gradient) {
-  return GenericRun<float>(job).gradient(gradient);
+template <class T>
+double gradient(const GenericJob<T>& job, std::span<double> sums) {
+  return GenericRun<T>(job).gradient(sums);
 }
-double double_gradient(const GenericJob<double>& job, std::span<double> gradient) {
-  return GenericRun<double>(job).gradient(gradient);
+template <class T>
+GenericMeasure measure(const GenericJob<T>& job) {
+  return GenericRun<T>(job).measure();
 }
-GenericMeasure float_measure(const GenericJob<float>& job) {
-  return GenericRun<float>(job).measure();
+template <class T>
+void logits(const GenericJob<T>& job, std::span<T> values) {
+  GenericRun<T>(job).logits(values);
 }
-GenericMeasure double_measure(const GenericJob<double>& job) {
-  return GenericRun<double>(job).measure();
+
+GenericKernels<float> float_kernels() {
+  return {gradient<float>, measure<float>, logits<float>};
 }
-void float_logits(const GenericJob<float>& job, std::span<float> logits) {
-  GenericRun<float>(job).logits(logits);
-}
-void double_logits(const GenericJob<double>& job, std::span<double> logits) {
-  GenericRun<double>(job).logits(logits);
+GenericKernels<double> double_kernels() {
+  return {gradient<double>, measure<double>, logits<double>};
 }
 
 }  // namespace
@@ -157,30 +158,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace normscope {
 
-HWY_EXPORT(float_gradient);
-HWY_EXPORT(double_gradient);
-HWY_EXPORT(float_measure);
-HWY_EXPORT(double_measure);
-HWY_EXPORT(float_logits);
-HWY_EXPORT(double_logits);
+HWY_EXPORT(float_kernels);
+HWY_EXPORT(double_kernels);
 
-double generic_gradient(const GenericJob<float>& job, std::span<double> gradient) {
-  return HWY_DYNAMIC_DISPATCH(float_gradient)(job, gradient);
+template <>
+GenericKernels<float> generic_kernels() {
+  return HWY_DYNAMIC_DISPATCH(float_kernels)();
 }
-double generic_gradient(const GenericJob<double>& job, std::span<double> gradient) {
-  return HWY_DYNAMIC_DISPATCH(double_gradient)(job, gradient);
-}
-GenericMeasure generic_measure(const GenericJob<float>& job) {
-  return HWY_DYNAMIC_DISPATCH(float_measure)(job);
-}
-GenericMeasure generic_measure(const GenericJob<double>& job) {
-  return HWY_DYNAMIC_DISPATCH(double_measure)(job);
-}
-void generic_logits(const GenericJob<float>& job, std::span<float> logits) {
-  HWY_DYNAMIC_DISPATCH(float_logits)(job, logits);
-}
-void generic_logits(const GenericJob<double>& job, std::span<double> logits) {
-  HWY_DYNAMIC_DISPATCH(double_logits)(job, logits);
+template <>
+GenericKernels<double> generic_kernels() {
+  return HWY_DYNAMIC_DISPATCH(double_kernels)();
 }
 
 }  // namespace normscope

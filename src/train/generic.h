@@ -23,13 +23,20 @@ struct GenericMeasure {
   double positions = 0, sequences = 0;         // right ones, counted
 };
 
-// Adds to `gradient` (one number per parameter) and returns the weighted loss.
-double generic_gradient(const GenericJob<float>& job, std::span<double> gradient);
-double generic_gradient(const GenericJob<double>& job, std::span<double> gradient);
-GenericMeasure generic_measure(const GenericJob<float>& job);
-GenericMeasure generic_measure(const GenericJob<double>& job);
-// Logits of the job's sequences, classes × padded length each, one after another.
-void generic_logits(const GenericJob<float>& job, std::span<float> logits);
-void generic_logits(const GenericJob<double>& job, std::span<double> logits);
+// Compiled for the instruction set of this machine.
+template <class T>
+struct GenericKernels {
+  // Adds to `gradient` (one number per parameter) and returns the weighted loss.
+  double (*gradient)(const GenericJob<T>& job, std::span<double> gradient);
+  GenericMeasure (*measure)(const GenericJob<T>& job);
+  // Logits of the job's sequences, classes × padded length each, one after another.
+  void (*logits)(const GenericJob<T>& job, std::span<T> logits);
+};
+template <class T>
+GenericKernels<T> generic_kernels();
+template <>
+GenericKernels<float> generic_kernels();
+template <>
+GenericKernels<double> generic_kernels();
 
 }  // namespace normscope

@@ -38,7 +38,7 @@ class GenericPath final : public EncoderGradient<T> {
     std::vector<double> losses(pieces);
     partial_.assign(pieces * size, 0.0);
     for_each_job(set, batch, parameters, executor, [&](std::size_t piece, const GenericJob<T>& job) {
-      losses[piece] = generic_gradient(job, std::span(partial_).subspan(piece * size, size));
+      losses[piece] = generic_kernels<T>().gradient(job, std::span(partial_).subspan(piece * size, size));
     });
     for (std::size_t i = 0; i < size; ++i) {
       double sum = 0;
@@ -53,8 +53,9 @@ class GenericPath final : public EncoderGradient<T> {
     std::vector<std::uint32_t> all(set.size());
     std::iota(all.begin(), all.end(), 0U);
     std::vector<GenericMeasure> parts(pieces_of(all.size()));
-    for_each_job(set, all, parameters, executor,
-                 [&](std::size_t piece, const GenericJob<T>& job) { parts[piece] = generic_measure(job); });
+    for_each_job(set, all, parameters, executor, [&](std::size_t piece, const GenericJob<T>& job) {
+      parts[piece] = generic_kernels<T>().measure(job);
+    });
     EncoderMeasures total;
     for (const GenericMeasure& part : parts) {
       total.loss += part.loss;
@@ -106,7 +107,7 @@ Matrix<T> encoder_logits(const EncoderSpec& spec, std::span<const T> parameters,
   const std::vector<T> mask = mask_of<T>(spec, set.length);
   const std::uint32_t first[] = {0};
   std::vector<T> logits(spec.classes * columns);
-  generic_logits(GenericJob<T>{&spec, &set, parameters, mask, first, 1}, std::span(logits));
+  generic_kernels<T>().logits(GenericJob<T>{&spec, &set, parameters, mask, first, 1}, std::span(logits));
   Matrix<T> result(set.length, spec.classes);
   for (std::size_t i = 0; i < set.length; ++i) {
     for (std::size_t c = 0; c < spec.classes; ++c) result(i, c) = logits[c * columns + i];

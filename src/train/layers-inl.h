@@ -275,7 +275,8 @@ class Attention {
       for (std::size_t j = 0; j < length_; ++j) {
         for (std::size_t i = 0; i < length_; ++i) {
           const auto weight = static_cast<double>(weights.row(j)[i]);
-          if (weight > 0) sum.entropy -= weight * std::log(weight);
+          // Rounding may put the only weight of a row above 1.
+          if (weight > 0 && weight < 1) sum.entropy -= weight * std::log(weight);
           if (!hidden(j, i)) sum.distance += std::fabs(weight - uniform[i]) / 2;
         }
       }

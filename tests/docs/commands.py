@@ -8,7 +8,8 @@ prints, standard error included. "…" stands for any text in a line, and a line
 "echo $?" and shows the code. A trailing "# not run: reason" skips a command. The blocks of a page share a directory
 that is empty at first. ```python blocks are run there too, ```cpp blocks are compiled, ```json blocks must be JSON.
 
-Then the JSON that the program prints is held against the schemas in docs/, and their fields against docs/keys-json.md.
+Then the JSON that the program prints is held against the schemas in docs/, and their fields against the page that explains
+them.
 """
 import argparse
 import copy
@@ -203,6 +204,16 @@ KEYS_CALLS = ["square.npy", "square.npy --exact --prefix --query-norm 3", "squar
               "one.npy", "same.npy --exact", "zero.npy --norm layernorm", "batch.npy --margin bound",
               "batch.npy --rank full --summary --query-norm 1", "plane.npy --exact"]
 HEATMAP_CALLS = ["--n 3,8 --d 3 --draws 5", "--n 3 --d 3 --draws 1 --norm rmsnorm", "--n 4 --d 3 --norm none"]
+SMALL_TASK = "--classes 5 --length 12 --margin 2 --samples 500 --batch 100 --evaluate-every 10"
+MAJORITY_CALLS = [f"{SMALL_TASK} --steps 20 --norm layernorm,project:1 --seeds 3 --out majority", "--resume majority",
+                  f"{SMALL_TASK} --steps 0 --heads 2 --layers 2 --mask causal --data-seed 3",
+                  f"{SMALL_TASK} --steps 100 --norm none,layernorm --layers 8 --lr 300",  # one diverges
+                  "--3d --steps 20 --stop-accuracy 0.5 --clip 1 --weight-decay 0.1"]
+PAPER_CALLS = ["--only fig1ab --seeds 1 --steps 5 --out fig1", "--resume fig1",
+               "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2"]
+# Command, the page that explains the fields, calls that print them all.
+SCHEMAS = [("keys", "keys-json.md", KEYS_CALLS), ("heatmap", "keys-json.md", HEATMAP_CALLS),
+           ("train majority", "train-json.md", MAJORITY_CALLS), ("paper", "train-json.md", PAPER_CALLS)]
 
 
 def fields(schema):
@@ -218,28 +229,29 @@ def fields(schema):
 
 
 def check_schemas(page):
-    page.path = ROOT / "docs" / "keys-json.md"
-    text = page.path.read_text(encoding="utf-8")
     subprocess.run([page.arguments.python, "-c", INPUTS], cwd=page.directory, check=True)
-    seen = set()
-    for command, calls in (("keys", KEYS_CALLS), ("heatmap", HEATMAP_CALLS)):
-        schema = json.loads((ROOT / "docs" / f"{command}.schema.json").read_text(encoding="utf-8"))
+    for command, explained_in, calls in SCHEMAS:
+        page.path = ROOT / "docs" / explained_in
+        text = page.path.read_text(encoding="utf-8")
+        name_of_schema = f"docs/{command.replace(' ', '-')}.schema.json"
+        schema = json.loads((ROOT / name_of_schema).read_text(encoding="utf-8"))
+        seen = set()
         for name in sorted(fields(schema)):
             if f"`{name}`" not in text:
-                page.fail(1, f"the field `{name}` of docs/{command}.schema.json is not explained here")
+                page.fail(1, f"the field `{name}` of {name_of_schema} is not explained here")
         for call in calls:
-            done = page.execute([page.arguments.program, command, *call.split(), "--json", "--quiet"])
+            done = page.execute([page.arguments.program, *command.split(), *call.split(), "--json", "--quiet"])
             page.ran += 1
             if done.returncode != 0:
                 page.fail(1, f"normscope {command} {call} ended with {done.returncode}:\n{done.stdout}")
                 continue
             value = json.loads(done.stdout)
             for violation in violations(value, schema, schema):
-                page.fail(1, f"normscope {command} {call} --json against docs/{command}.schema.json: {violation}")
+                page.fail(1, f"normscope {command} {call} --json against {name_of_schema}: {violation}")
             seen |= names_in(value)
             check_that_damage_shows(page, value, schema)
         for name in sorted(fields(schema) - seen):
-            page.fail(1, f"no call of this test prints the field `{name}` of docs/{command}.schema.json")
+            page.fail(1, f"no call of this test prints the field `{name}` of {name_of_schema}")
 
 
 def names_in(value):

@@ -169,6 +169,20 @@ TEST_F(TrainCommand, ThreeDimensionsAreASetting) {
   EXPECT_LT(result["runs"][0]["keys_out_of_plane"], 1e-6);  // after LayerNorm
 }
 
+TEST_F(TrainCommand, OnceTheLearningRateIsZeroNothingChangesAndANoteSaysSo) {
+  const Outcome outcome = run(kTask + "--steps 50 --decay-steps 20 --out " + path("run"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* fact : {"learning rate is 0", "step 20", "--decay-steps", "50"})
+    EXPECT_NE(outcome.err.find(fact), std::string::npos) << fact << " is missing in: " << outcome.err;
+  std::vector<double> losses;  // at steps 0, 10, …
+  for (const std::string& line : lines_of(read(in_run(kLog))))
+    losses.push_back(json::parse(line)["test_loss"]);
+  ASSERT_EQ(losses.size(), 6u);
+  EXPECT_NE(losses[1], losses[2]);
+  for (const std::size_t i : {3, 4, 5}) EXPECT_EQ(losses[i], losses[2]);
+  EXPECT_EQ(run(kTask + "--steps 20 --decay-steps 20").err, "");
+}
+
 TEST_F(TrainCommand, ARunIsADirectory) {
   const Outcome outcome = run(kSmall + "--norm layernorm,project:1 --seeds 2 --json --out " + path("run"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -242,6 +256,17 @@ TEST_F(TrainCommand, KilledAtAnyMomentItResumesToTheSameBytes) {
   }
   EXPECT_GT(kills, 3);
   EXPECT_GT(after_checkpoint, 3);
+}
+
+TEST_F(TrainCommand, WhatAKilledRunLeftIsRemoved) {
+  const Files whole = finish(kSmall);
+  const std::string leftover = in_run(".normscope-123-4.tmp");
+  write(leftover, "half");
+  EXPECT_TRUE(finish_resumed() == whole);
+  EXPECT_FALSE(fs::exists(leftover));
+  write(leftover, "half");
+  expect_refused(kSmall + "--out " + path("run"), {"--resume"});
+  EXPECT_TRUE(fs::exists(leftover));
 }
 
 TEST_F(TrainCommand, LinesAfterTheCheckpointAreDropped) {
@@ -345,7 +370,8 @@ TEST_F(TrainCommand, WrongCallsAreRefused) {
   refused("--path bag --mask causal", {"bag"});
   refused("minority", {"minority"});
   expect_refused("train", {"train"});
-  expect_refused("train minority", {"minority"});
+  expect_refused("train minority", {"no command 'minority'", "did you mean 'majority'?"});
+  expect_refused("train regression --steps 3", {"no command 'regression'", "normscope train --help"});
 }
 
 TEST_F(TrainCommand, OnlyATrainingCanBeResumed) {
@@ -386,6 +412,27 @@ TEST_F(TrainCommand, AConfigThatWasChangedIsRefused) {
   refused({"config.json", "no norm"}, [](json& j) { j["options"]["runs"] = json::array(); });
   refused({"not of this training"}, [](json& j) { j["options"]["runs"][0]["norm"] = "rmsnorm"; });
   refused({"encoder of another shape"}, [](json& j) { j["options"]["settings"]["feed_forward"] = 4; });
+}
+
+TEST_F(TrainCommand, AttentionToOneTokenHasNoEntropy) {
+  for (const char* path : {"bag", "generic"}) {
+    const std::string call =
+        std::string("train majority --length 1 --margin 1 --classes 3 --samples 60 --steps 20 --path ") +
+        path;
+    EXPECT_EQ(result_of(call)["runs"][0]["attention_entropy"], 0.0) << path;
+    EXPECT_EQ(run(call).out.find("-0.0"), std::string::npos) << path;
+  }
+}
+
+TEST_F(TrainCommand, AMissingLogIsRefusedAndNotMade) {
+  finish(kSmall);
+  fs::remove(in_run(kLog));
+  expect_refused(resume(), {kLog, "missing", "begin anew"});
+  fs::remove(in_run(kCheckpoint));
+  json config = read_json(in_run("config.json"));
+  config["options"]["runs"][0]["norm"] = "layrnorm";
+  write(in_run("config.json"), config.dump());
+  expect_refused(resume(), {"layrnorm"});
 }
 
 TEST_F(TrainCommand, ADamagedCheckpointOrLogIsRefused) {

@@ -1,12 +1,18 @@
 #include "normscope/record.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 
+#include "io/replace_file.h"
 #include "normscope/error.h"
 #include "record/json.h"
 #include "support/temporary_directory.h"
@@ -120,6 +126,55 @@ TEST_F(Record, AFileIsNotADirectory) {
 TEST_F(Record, WhatAKilledRunLeftDoesNotBlockTheNext) {
   put(directory_ / ".normscope-1-0.tmp", "half");
   EXPECT_NO_THROW(RunDirectory{directory_});
+}
+
+TEST_F(Record, WhatAKilledRunLeftIsRemovedByTheNext) {
+  const RunDirectory run(directory_ / "run");
+  run.write_config("heatmap", provenance(1, 1), "{}");
+  const fs::path stale = run.path() / ".normscope-123-4.tmp";
+  put(stale, "half");
+  const RunDirectory next(run.path());
+  EXPECT_TRUE(fs::exists(stale)) << "opening a directory changes nothing in it";
+  next.write_config("heatmap", provenance(1, 1), "{}");
+  EXPECT_FALSE(fs::exists(stale));
+  put(stale, "half");
+  next.remove_leftovers();
+  EXPECT_EQ(entries(run.path()), 1u);
+}
+
+TEST_F(Record, OnlyOurStaleTemporariesAreRemoved) {
+  const RunDirectory run(directory_ / "run");
+  for (const char* name :
+       {".normscope-1.tmp", ".normscope-1-.tmp", ".normscope-1-2", ".normscope-a-1.tmp", "normscope-1-2.tmp",
+        ".normscope-.tmp", ".normscope.tmp", ".normscope-1-2-3.tmp", ".normscope-1-2.tmp.tmp", "other.tmp"})
+    put(run.path() / name, "x");
+  fs::create_directory(run.path() / ".normscope-1-1.tmp");
+  put(directory_ / "outside", "x");
+  fs::create_symlink(directory_ / "outside", run.path() / ".normscope-1-2.tmp");
+  ASSERT_EQ(::mkfifo((run.path() / ".normscope-1-3.tmp").c_str(), 0666), 0);
+  // One that is being written, by another process as far as the lock can tell.
+  put(run.path() / ".normscope-1-4.tmp", "half");
+  const int writer = ::open((run.path() / ".normscope-1-4.tmp").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(writer, LOCK_EX), 0);
+  const std::size_t before = entries(run.path());
+  run.remove_leftovers();
+  EXPECT_EQ(entries(run.path()), before);
+  EXPECT_EQ(read(directory_ / "outside"), "x");
+  ::close(writer);
+  run.remove_leftovers();
+  EXPECT_EQ(entries(run.path()), before - 1);
+}
+
+TEST_F(Record, AFileBeingWrittenIsNoLeftover) {
+  const RunDirectory run(directory_ / "run");
+  const std::string target = (run.path() / "f").string();
+  io::replace_file(target, [&](const io::Append& append) {
+    append(std::as_bytes(std::span("half", 4)));
+    run.remove_leftovers();
+    append(std::as_bytes(std::span(" whole", 6)));
+  });
+  EXPECT_EQ(read(target), "half whole");
+  EXPECT_EQ(entries(run.path()), 1u);
 }
 
 TEST_F(Record, NamesStayInsideTheDirectory) {

@@ -1,0 +1,56 @@
+#pragma once
+// The parts of `normscope paper`. A part is a row of paper_parts() and a function, in a file paper_<what>.cc,
+// that runs what it needs and adds claims and figures; what is claimed is decided in src/paper.
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/common.h"
+#include "normscope/majority.h"
+#include "paper/claim.h"
+
+namespace normscope::cli {
+
+// As config.json holds it.
+struct PaperPlan {
+  std::vector<std::string> parts;
+  std::vector<std::uint64_t> seeds;
+  std::uint64_t steps = 0;     // of the majority runs in 8 dimensions
+  std::uint64_t steps_3d = 0;  // at most, of those in 3
+  std::size_t draws = 100;     // of the heat maps
+  std::uint64_t seed = 0;      // of the heat maps
+
+  bool has(std::string_view part) const;
+};
+
+// What every part is given, and the report as it grows.
+struct Audit {
+  const PaperPlan& plan;
+  const std::filesystem::path& directory;  // a part keeps what takes long in a run directory inside
+  const Common& common;
+  const Executor& executor;
+
+  std::vector<Claim> claims;
+  std::vector<Figure> figures;
+
+  // Of all parts that look at the majority task in 8 dimensions: trained by the first of them.
+  std::optional<MajorityTraining> majority;
+
+  void add(std::vector<Claim> more);
+};
+
+using RunPart = void(Audit& audit);
+struct PaperPart {
+  const char* name;
+  const char* description;
+  RunPart* run;
+};
+// In the order in which they are run.
+std::span<const PaperPart> paper_parts();
+
+RunPart run_fig1ab, run_fig1cd, run_fig2, run_fig3, run_followups;
+
+}  // namespace normscope::cli

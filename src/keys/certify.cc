@@ -1,0 +1,205 @@
+#include "keys/certify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "keys/exact.h"
+#include "keys/exact_margin.h"
+#include "normscope/random.h"
+
+namespace normscope {
+namespace {
+
+// The frame's witness on the original keys.
+std::vector<double> witness(const PlacedKeys& set, std::span<const double> frame_query, double margin,
+                            std::size_t key) {
+  const std::size_t rank = set.hull.rank;
+  std::vector<double> query(frame_query.begin(), frame_query.begin() + static_cast<std::ptrdiff_t>(rank));
+  if (set.frame.offsets) {
+    // The query proper is q/t. If t is (nearly) 0 the key wins for every large multiple of q: t may rise
+    // until the offsets eat half the margin.
+    double spread = 0;
+    for (std::size_t k = 0; k < set.frame.points.rows(); ++k)
+      spread = std::max(spread, std::abs(set.frame.points(k, rank)));
+    const double t = std::max(frame_query[rank], margin / (8 * spread));
+    for (double& q : query) q /= t;
+  }
+  // Off the hull keys differ by noise; a query along the hull is the natural one while its margin drowns
+  // that. Keys that are equal but for noise tie only under a query that does not see the noise.
+  const bool along_hull = margin * set.hull.unit > 4 * set.hull.noise && set.groups.members[key].size() == 1;
+  return along_hull ? set.hull.query(query) : set.hull.kept_query(query);
+}
+
+bool wins(const PlacedKeys& set, std::span<const double> query, std::size_t key) {
+  for (std::size_t k = 0; k < set.groups.first.size(); ++k)
+    if (k != key && exact_score_difference_sign(query, set.keys, set.offsets, set.groups.first[key],
+                                                set.groups.first[k]) <= 0)
+      return false;
+  return true;
+}
+
+bool ties_exactly(const PlacedKeys& set, std::span<const double> query, std::size_t key,
+                  std::span<const std::size_t> others) {
+  for (std::size_t k = 0; k < set.groups.first.size(); ++k) {
+    if (k == key) continue;
+    const int sign =
+        exact_score_difference_sign(query, set.keys, set.offsets, set.groups.first[key], set.groups.first[k]);
+    if (sign != (std::binary_search(others.begin(), others.end(), k) ? 0 : 1)) return false;
+  }
+  return true;
+}
+
+// On all coordinates; a direction is scaled by a power of two to about unit size, a query is not.
+std::vector<double> rounded_query(const PlacedKeys& set, const std::vector<Rational>& on_kept) {
+  constexpr double largest = std::numeric_limits<double>::max();
+  std::vector<double> query(set.keys.cols, 0.0);
+  const Rational scale = set.exact_offsets.empty() ? power_of_two_below(on_kept) : Rational(1);
+  for (std::size_t c = 0; c < on_kept.size(); ++c)
+    query[set.hull.kept[c]] =
+        std::clamp(Rational(on_kept[c] / scale).convert_to<double>(), -largest, largest);
+  return query;
+}
+
+// The witness in doubles: of the exact witnesses at hand the first whose rounding passes the exact test.
+// The cone of witnesses can be narrower than an ulp; then multiples of it are rounded, which lands
+// elsewhere each time, and if that does not help either the exact numbers themselves are the certificate.
+void take_witness(const PlacedKeys& set, const ExactVerdict& exact, const std::vector<Rational>& widest,
+                  std::size_t key, KeyVerdict& result) {
+  constexpr int kTries = 3000;
+  const bool tied = exact.verdict == Verdict::tied;
+  const auto passes = [&](const std::vector<Rational>& on_kept) {
+    result.witness = rounded_query(set, on_kept);
+    return tied ? ties_exactly(set, result.witness, key, exact.tied_with) : wins(set, result.witness, key);
+  };
+  if (!widest.empty() && passes(widest)) return;
+  const std::vector<Rational> query = exact_query(exact, set.exact_points.view(), set.exact_offsets, key);
+  if (passes(query)) return;
+  if (!tied && set.exact_offsets.empty()) {  // with offsets multiples are other queries
+    Random random(key);
+    std::vector<Rational> multiple = query;
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+      const Rational factor = random.bits32() | 1U;
+      for (std::size_t c = 0; c < query.size(); ++c) multiple[c] = query[c] * factor;
+      if (passes(multiple)) return;
+    }
+  }
+  result.witness = rounded_query(set, query);
+  result.exact_witness.assign(set.keys.cols, "0");
+  for (std::size_t c = 0; c < query.size(); ++c) result.exact_witness[set.hull.kept[c]] = query[c].str();
+}
+
+// What makes a dot product of kept coordinates that of the keys in their hull; empty: the identity.
+std::vector<double> metric(const PlacedKeys& set) {
+  if (!set.hull.reduced()) return {};
+  const Eigen::MatrixXd product = set.hull.lift.transpose() * set.hull.lift;
+  return {product.data(), product.data() + product.size()};
+}
+
+Eigen::MatrixXd random_axes(std::size_t dimension, std::size_t stream) {
+  const auto f = static_cast<Eigen::Index>(dimension);
+  Random random(1, stream);
+  Eigen::MatrixXd gaussian(f, f);
+  for (Eigen::Index c = 0; c < f * f; ++c) gaussian.data()[c] = random.normal();
+  return Eigen::HouseholderQR<Eigen::MatrixXd>(gaussian).householderQ() * Eigen::MatrixXd::Identity(f, f);
+}
+
+// A ball around the key inside the hull: if the key, moved by ρ√f along every axis either way, stays
+// covered, the ball of radius ρ does too. ρ is halved from the size of the set until that is proven. The
+// axes are drawn at random, since sets that need this are often symmetric about the coordinate axes.
+double measured_depth(const PlacedKeys& set, std::size_t key, KeySearch& search,
+                      const LikelyVertices* likely) {
+  const std::size_t f = set.frame.dimension;
+  const Eigen::MatrixXd axes = random_axes(f, key);
+  const auto point = set.frame.points[key];
+  std::vector<double> place(f);
+  const double root = std::sqrt(static_cast<double>(f));
+  double radius = set.frame.largest_norm / root;
+  for (int halving = 0; halving < 30 && radius > set.frame.point_error; ++halving, radius *= 0.5) {
+    bool covered = true;
+    for (std::size_t move = 0; move < 2 * f && covered; ++move) {
+      const double step = (move % 2 == 0 ? 1 : -1) * radius * root;
+      for (std::size_t c = 0; c < f; ++c)
+        place[c] = point[c] + step * axes(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(move / 2));
+      covered = search.decide({place, key, set.distinct(), likely, 0}).kind == Found::Kind::unselectable;
+    }
+    if (covered) return radius;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool certify(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerdict& result) {
+  const double needed = set.robust_beyond(key);
+  if (found.kind == Found::Kind::selectable) {
+    result.verdict = Verdict::selectable;
+    result.margin = found.margin * set.hull.unit;
+    result.robust = found.margin > needed;
+    if (set.options.certificates || set.options.exact || set.options.query_norm)
+      result.witness = witness(set, found.query, found.margin, key);
+    // Offsets far larger than the keys can ask for queries beyond the range of doubles.
+    if (!std::all_of(result.witness.begin(), result.witness.end(), [](double q) { return std::isfinite(q); }))
+      return false;
+    if (!set.options.exact && !(set.frame.offsets && set.options.certificates)) return true;
+    // With offsets a query has a size, which doubles may fail to hold: 1e-300 times a key of 1e300.
+    const bool holds = wins(set, result.witness, key);
+    result.verified = holds && set.options.exact;
+    return holds;
+  }
+  result.verdict = Verdict::unselectable;
+  result.depth = found.radius * set.hull.unit;
+  result.robust = found.radius > needed && !set.rounded_equal_offsets;
+  if (set.options.certificates || set.options.exact) result.cover = found.cover;
+  if (!set.options.exact) return true;
+  std::vector<std::size_t> members;
+  for (const CoverTerm& term : found.cover) members.push_back(term.index);
+  const std::vector<Rational> weights = barycentric_coordinates(set.exact_points.view(), key, members);
+  Rational offset = 0;
+  for (std::size_t a = 0; a < weights.size(); ++a) {
+    if (weights[a] <= 0) return false;
+    result.cover[a].weight = weights[a].convert_to<double>();
+    if (!set.exact_offsets.empty()) offset += weights[a] * Rational(set.exact_offsets[members[a]]);
+  }
+  result.verified =
+      !weights.empty() && (set.exact_offsets.empty() || offset >= Rational(set.exact_offsets[key]));
+  return result.verified;
+}
+
+KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& found, KeySearch& search,
+                           const LikelyVertices* likely) {
+  const ExactVerdict exact =
+      decide_exactly(set.exact_points.view(), set.exact_offsets, set.distinct(), key, found.hint);
+  KeyVerdict result;
+  result.verdict = exact.verdict;
+  result.exact_path = true;
+  result.verified = true;
+  const auto rounded_terms = [](const std::vector<ExactTerm>& terms) {
+    std::vector<CoverTerm> out;
+    out.reserve(terms.size());
+    for (const ExactTerm& term : terms) out.push_back({term.index, term.weight.convert_to<double>()});
+    return out;
+  };
+  if (set.options.certificates) {
+    result.cover = rounded_terms(exact.cover);
+    result.interior = rounded_terms(exact.interior);
+    result.tied_with = exact.tied_with;
+  }
+  if (exact.verdict != Verdict::unselectable) {
+    ExactMargin widest{0, {}};
+    if (exact.verdict == Verdict::selectable)
+      widest = exact_margin(set.exact_points.view(), set.exact_offsets, key, metric(set), found.hint);
+    result.margin = widest.margin;
+    take_witness(set, exact, widest.query, key, result);
+  } else {
+    result.depth = measured_depth(set, key, search, likely) * set.hull.unit;
+  }
+  const double needed = set.robust_beyond(key) * set.hull.unit;
+  result.robust =
+      (exact.verdict == Verdict::selectable && result.margin > needed) ||
+      (exact.verdict == Verdict::unselectable && result.depth > needed && !set.rounded_equal_offsets);
+  if (!set.options.certificates) result.witness.clear();
+  return result;
+}
+
+}  // namespace normscope

@@ -1,0 +1,52 @@
+#pragma once
+// A set of keys as it is decided: equal keys taken together, the distinct ones placed in their affine hull.
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "keys/hull.h"
+#include "keys/search.h"
+#include "normscope/keys.h"
+#include "normscope/matrix.h"
+
+namespace normscope {
+
+// Groups of equal keys (in the coordinates that matter, and with equal offsets).
+struct KeyGroups {
+  std::vector<std::size_t> first;                 // distinct key → its first index in the set, ascending
+  std::vector<std::size_t> distinct_of;           // index → distinct key
+  std::vector<std::vector<std::size_t>> members;  // distinct key → indices
+};
+
+struct PlacedKeys {
+  // Keeps references to all three.
+  PlacedKeys(MatrixView<const double> given, std::span<const double> given_offsets,
+             const KeyOptions& key_options);
+  PlacedKeys(const PlacedKeys&) = delete;
+  PlacedKeys& operator=(const PlacedKeys&) = delete;
+
+  std::size_t distinct() const { return groups.first.size(); }
+  double distance(std::size_t key) const;  // from the centre of the set, in units of hull.unit
+  // A margin or depth beyond this, in units of hull.unit, no rounding can undo.
+  double robust_beyond(std::size_t key) const { return wobble[key] + largest_wobble; }
+
+  MatrixView<const double> keys;
+  std::span<const double> offsets;     // empty also if they are all equal
+  bool rounded_equal_offsets = false;  // which may have differed before they were rounded
+  const KeyOptions& options;
+  AffineHull hull;
+  KeyGroups groups;
+  // Of the distinct keys: frame coordinates for the search, kept coordinates, as given, for exact arithmetic.
+  FramedKeys frame;
+  Matrix<double> exact_points;
+  std::vector<double> exact_offsets;
+  // What rounding of the dtype (or the noise asked about) can do to each, in units of hull.unit.
+  std::vector<double> wobble;
+  double largest_wobble = 0;
+
+ private:
+  void place();
+  void measure_wobble();
+};
+
+}  // namespace normscope

@@ -1,0 +1,79 @@
+#include "paper/majority_claims.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace normscope {
+namespace {
+
+// Rows at steps 0 and 100; the values of the last are given.
+MajorityRun run_of(std::uint64_t seed, const MajorityRow& last) {
+  MajorityRun run;
+  run.id = {"layernorm", seed};
+  run.rows = {last, last};
+  run.rows.front().step = 0;
+  run.rows.back().step = run.step = 100;
+  return run;
+}
+
+MajorityRow row_of(double loss, double share, double angle) {
+  MajorityRow row;
+  row.train_loss = loss;
+  row.test.accuracy = row.test.sequence_accuracy = row.test.attention_distance = share;
+  row.angle_mean = angle;
+  return row;
+}
+
+// Every number of the columns low and high, by the title of its panel.
+std::vector<std::pair<std::string, std::vector<double>>> bands_of(const std::string& csv) {
+  std::vector<std::pair<std::string, std::vector<double>>> bands;
+  std::stringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "panel,curve,x,y,low,high");
+  while (std::getline(lines, line)) {
+    if (line.find("published: ") != std::string::npos) continue;
+    std::vector<double> numbers;
+    std::stringstream fields(line.substr(line.find("layernorm")));
+    for (std::string field; std::getline(fields, field, ',');) {
+      if (field != "layernorm") numbers.push_back(std::stod(field));
+    }
+    EXPECT_EQ(numbers.size(), 4u) << line;
+    bands.push_back({line, {numbers.at(2), numbers.at(3)}});
+  }
+  return bands;
+}
+
+TEST(MajorityFigures, BandsStayWithinWhatIsPossible) {
+  // Two seeds far apart: Student's interval of their mean is wider than any range.
+  const MajorityRun runs[] = {run_of(11, row_of(0.01, 0.99, 89)), run_of(42, row_of(2, 0.02, 2))};
+  for (const Figure& figure : {figure2(runs), figure3(runs), followup_figure(runs)}) {
+    const auto bands = bands_of(figure.csv);
+    ASSERT_FALSE(bands.empty());
+    for (const auto& [line, ends] : bands) {
+      const bool loss = line.find("loss") != std::string::npos,
+                 angle = line.find("Angle") != std::string::npos;
+      EXPECT_EQ(ends[0], 0) << line;
+      if (!loss) EXPECT_EQ(ends[1], angle ? 90 : 1) << line;
+    }
+  }
+}
+
+TEST(MajorityFigures, BandsThatArePossibleAreLeftAsTheyAre) {
+  const MajorityRun runs[] = {run_of(11, row_of(0.50, 0.500, 45)), run_of(42, row_of(0.51, 0.501, 45.1))};
+  for (const auto& [line, ends] : bands_of(figure3(runs).csv)) {
+    EXPECT_NEAR(ends[0], 0.5005 - 12.7062 * 0.0005, 1e-5) << line;
+    EXPECT_NEAR(ends[1], 0.5005 + 12.7062 * 0.0005, 1e-5) << line;
+  }
+}
+
+TEST(MajorityFigures, WhereOneRunIsLeftThereIsNoBand) {
+  MajorityRun runs[] = {run_of(11, row_of(0.5, 0.9, 45)), run_of(42, row_of(0.6, 0.8, 50))};
+  runs[1].rows.pop_back();
+  const std::string csv = figure3(runs).csv;
+  EXPECT_NE(csv.find(",layernorm,100,0.9,,\n"), std::string::npos) << csv;
+}
+
+}  // namespace
+}  // namespace normscope
