@@ -89,7 +89,7 @@ const char* name_of(TokenStart::Kind kind);
 
 // One curve: a block and a mask.
 struct CollapseCase {
-  std::string name;  // "SAN+norm, window:1"
+  std::string group, name;  // "san+norm", "window:1": the panel and the curve it is shown in
   BlockSpec block;
   Mask mask;
 };
@@ -136,7 +136,7 @@ struct CollapseTheory {
 };
 
 struct CollapseCurve {
-  std::string name;
+  std::string group, name;
   std::vector<std::vector<TokenMeasures>> layers;    // layers + 1 (0: the start) × samples
   std::vector<std::vector<double>> singular_values;  // layers + 1, mean over samples; empty if not asked for
   std::vector<double> least_weight, entropy;         // per layer 1 …: ε of the layer, mean entropy

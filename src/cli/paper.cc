@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kCommand = "paper";
 struct PaperCall {
-  std::string only, seeds, steps, resume;
+  std::string only, seeds, steps, samples, resume;
   bool full = false;
 };
 
@@ -60,6 +60,14 @@ PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
   }
   plan.steps = call.full ? published_steps : default_steps;
   plan.steps_3d = majority_in_3d().steps;
+  if (call.full) {
+    plan.samples = 200;
+    plan.deep_samples = 4;
+  }
+  if (!call.samples.empty()) {
+    plan.samples = parse_count(call.samples, "--samples", 1, 100'000);
+    plan.deep_samples = std::min(plan.deep_samples, plan.samples);
+  }
   if (!call.steps.empty()) {
     plan.steps = parse_count(call.steps, "--steps", 1, 1'000'000'000);
     plan.steps_3d = std::min(plan.steps, plan.steps_3d);
@@ -73,7 +81,9 @@ Json to_json(const PaperPlan& plan) {
           {"seeds", plan.seeds},
           {"steps", plan.steps},
           {"steps_3d", plan.steps_3d},
-          {"draws", plan.draws}};
+          {"draws", plan.draws},
+          {"samples", plan.samples},
+          {"deep_samples", plan.deep_samples}};
 }
 
 PaperPlan read_plan(const fs::path& directory) {
@@ -86,6 +96,8 @@ PaperPlan read_plan(const fs::path& directory) {
     options.at("steps").get_to(plan.steps);
     options.at("steps_3d").get_to(plan.steps_3d);
     options.at("draws").get_to(plan.draws);
+    options.at("samples").get_to(plan.samples);
+    options.at("deep_samples").get_to(plan.deep_samples);
     config.at("seed").get_to(plan.seed);
     return plan;
   } catch (const nlohmann::json::exception&) {
@@ -150,6 +162,7 @@ Page page_of(const Audit& audit, const PaperPlan& plan, const Provenance& origin
                   plan.seeds.size(), plan.seeds.size() == 1 ? "" : "s", plan.steps)};
   page.claims = claims_table(audit.claims);
   page.figures = audit.figures;
+  page.tables = audit.tables;
   page.footer = fmt::format("normscope {} (commit {}, {}), {} threads", origin.version, origin.commit,
                             origin.isa, origin.threads);
   page.data = results.dump();
@@ -173,7 +186,7 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
     }
     directory.write_config(kCommand, origin, to_json(plan).dump());
   }
-  Audit audit{plan, out, common, executor, {}, {}, {}};
+  Audit audit{plan, out, common, executor, {}, {}, {}, {}};
   for (const PaperPart& part : paper_parts()) {
     if (plan.has(part.name)) part.run(audit);
   }

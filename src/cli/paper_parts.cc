@@ -12,6 +12,12 @@ std::span<const PaperPart> paper_parts() {
       {"fig2", "majority: training loss and the angle of queries to 1", run_fig2},
       {"fig3", "majority: test accuracy", run_fig3},
       {"followups", "majority: learned normals instead of 1 (the paper's open questions)", run_followups},
+      {"wu2", "collapse over 12 layers, random init, eval mode and dropout", run_wu2},
+      {"wu6", "collapse over 128 layers", run_wu6},
+      {"wu7", "temperature d_QK and collapse", run_wu7},
+      {"wu8", "singular values by layer", run_wu8},
+      {"wu9", "cosines of the initial embeddings", run_wu9},
+      {"beyond", "other norms, placements, weights; masks of equal sparsity", run_beyond},
   };
   return parts;
 }

@@ -21,7 +21,9 @@ struct PaperPlan {
   std::uint64_t steps = 0;     // of the majority runs in 8 dimensions
   std::uint64_t steps_3d = 0;  // at most, of those in 3
   std::size_t draws = 100;     // of the heat maps
-  std::uint64_t seed = 0;      // of the heat maps
+  std::size_t samples = 8;       // of the collapse runs with 12 layers
+  std::size_t deep_samples = 1;  // of those with 128
+  std::uint64_t seed = 0;        // of the heat maps and the collapse runs
 
   bool has(std::string_view part) const;
 };
@@ -35,6 +37,7 @@ struct Audit {
 
   std::vector<Claim> claims;
   std::vector<Figure> figures;
+  std::vector<ReportTable> tables;
 
   // Of all parts that look at the majority task in 8 dimensions: trained by the first of them.
   std::optional<MajorityTraining> majority;
@@ -52,5 +55,6 @@ struct PaperPart {
 std::span<const PaperPart> paper_parts();
 
 RunPart run_fig1ab, run_fig1cd, run_fig2, run_fig3, run_followups;
+RunPart run_wu2, run_wu6, run_wu7, run_wu8, run_wu9, run_beyond;
 
 }  // namespace normscope::cli

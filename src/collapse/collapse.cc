@@ -84,6 +84,7 @@ class Experiment {
       facts_.push_back(facts_of(each, settings));
       feed_forward_ = std::max(feed_forward_, each.block.feed_forward);
       Recorded recorded;
+      recorded.curve.group = each.group;
       recorded.curve.name = each.name;
       recorded.curve.layers.assign(settings.layers + 1, std::vector<TokenMeasures>(settings.samples));
       recorded.traces.resize(settings.samples);

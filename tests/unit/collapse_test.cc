@@ -32,7 +32,7 @@ CollapseCase case_of(std::string_view variant, std::string_view mask, std::size_
   block.heads = heads;
   block.norm = parse_norm(norm);
   block.feed_forward = 4 * width;
-  return {std::string(mask), variant_of(variant, block), parse_mask(mask, tokens)};
+  return {std::string(variant), std::string(mask), variant_of(variant, block), parse_mask(mask, tokens)};
 }
 
 Matrix<double> random_tokens(std::size_t n, std::size_t d, std::uint64_t seed) {

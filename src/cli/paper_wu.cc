@@ -1,0 +1,47 @@
+// Wu et al. 2024: collapse at BERT-base shape, random init.
+#include "cli/paper_parts.h"
+#include "paper/wu_collapse.h"
+
+namespace normscope::cli {
+namespace {
+
+WuSettings settings_of(const PaperPlan& plan) {
+  return {plan.samples, plan.deep_samples, plan.seed};
+}
+
+RunCollapse runner(const Audit& audit, const char* label) {
+  return [&audit, label](const std::vector<CollapseCase>& cases, const CollapseSettings& settings) {
+    Progress progress(audit.common, label, "layers");
+    return collapse(cases, settings, audit.executor,
+                    [&](std::size_t done, std::size_t total) { progress.update(done, total); });
+  };
+}
+
+void add_part(Audit& audit, WuPart part) {
+  audit.add(std::move(part.claims));
+  for (Figure& figure : part.figures) audit.figures.push_back(std::move(figure));
+  for (ReportTable& table : part.tables) audit.tables.push_back(std::move(table));
+}
+
+}  // namespace
+
+void run_wu2(Audit& audit) {
+  add_part(audit, wu_figure2(settings_of(audit.plan), runner(audit, "Wu Fig. 2")));
+}
+void run_wu6(Audit& audit) {
+  add_part(audit, wu_figure6(settings_of(audit.plan), runner(audit, "Wu Fig. 6")));
+}
+void run_wu7(Audit& audit) {
+  add_part(audit, wu_figure7(settings_of(audit.plan), runner(audit, "Wu Fig. 7")));
+}
+void run_wu8(Audit& audit) {
+  add_part(audit, wu_figure8(settings_of(audit.plan), runner(audit, "Wu Fig. 8")));
+}
+void run_wu9(Audit& audit) {
+  add_part(audit, wu_figure9(settings_of(audit.plan)));
+}
+void run_beyond(Audit& audit) {
+  add_part(audit, wu_beyond(settings_of(audit.plan), runner(audit, "Beyond")));
+}
+
+}  // namespace normscope::cli

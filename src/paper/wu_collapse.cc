@@ -1,0 +1,478 @@
+#include "paper/wu_collapse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "report/collapse_page.h"
+
+namespace normscope {
+namespace {
+
+constexpr std::size_t kTokens = 128;
+constexpr double kDropout = 0.1;
+constexpr std::array<const char*, 4> kMasks = {"full", "causal", "window:1", "onesided:1"};
+constexpr const char* kRandomInit =
+    "Random init only: N(0, 0.02²) weights, LayerNorm'd random embeddings of Zipf-distributed words in place "
+    "of "
+    "Wikipedia text. Pretrained models: not run here.";
+
+BlockSpec bert_base(double dropout) {
+  BlockSpec block;
+  block.width = 768;
+  block.heads = 12;
+  block.feed_forward = 3072;
+  block.norm = parse_norm("layernorm");
+  block.norm.eps = 1e-12;
+  block.dropout = dropout;
+  return block;
+}
+
+CollapseSettings bert_settings(std::size_t layers, std::size_t samples, std::uint64_t seed) {
+  CollapseSettings settings;
+  settings.tokens = kTokens;
+  settings.layers = layers;
+  settings.samples = samples;
+  settings.weights.query_key = settings.weights.value = settings.weights.output =
+      settings.weights.feed_forward = parse_matrix_init("bert");
+  settings.start = parse_token_start("bert");
+  settings.spectrum = Spectrum::no;
+  settings.theory = false;
+  settings.seed = seed;
+  return settings;
+}
+
+std::string mode(double dropout) {
+  return dropout > 0 ? "dropout 0.1" : "eval";
+}
+
+// Every variant under every mask, in eval mode and with dropout.
+std::vector<CollapseCase> all_variants() {
+  std::vector<CollapseCase> cases;
+  for (const double dropout : {0.0, kDropout}) {
+    for (const std::string_view variant : variant_names()) {
+      for (const char* mask : kMasks) {
+        cases.push_back({fmt::format("{}, {}", variant, mode(dropout)), mask,
+                         variant_of(variant, bert_base(dropout)), parse_mask(mask, kTokens)});
+      }
+    }
+  }
+  return cases;
+}
+
+const CollapseCurve& find(const std::vector<CollapseCurve>& curves, std::string_view group,
+                          std::string_view name) {
+  return *std::find_if(curves.begin(), curves.end(), [&](const CollapseCurve& curve) {
+    return curve.group == group && curve.name == name;
+  });
+}
+
+double relative_at(const CollapseCurve& curve, std::size_t layer) {
+  return curve.mean(layer, &TokenMeasures::relative);
+}
+
+std::size_t last_layer(const CollapseCurve& curve) {
+  return curve.layers.size() - 1;
+}
+
+// Mean share of μ left after each layer, first to last, where μ is above what float32 resolves.
+double mu_factor(const CollapseCurve& curve) {
+  std::size_t layer = 0;
+  while (layer < last_layer(curve) && relative_at(curve, layer + 1) > 1e-5) ++layer;
+  if (layer == 0) return 0;
+  return std::pow(curve.mean(layer, &TokenMeasures::mu) / curve.mean(0, &TokenMeasures::mu),
+                  1 / static_cast<double>(layer));
+}
+
+std::string over_masks(const std::vector<CollapseCurve>& curves, std::string_view group,
+                       const std::function<double(const CollapseCurve&)>& value) {
+  std::string text;
+  for (const char* mask : kMasks) {
+    text += fmt::format("{}{} {:.2g}", text.empty() ? "" : ", ", mask, value(find(curves, group, mask)));
+  }
+  return text;
+}
+
+bool for_all_masks(const std::vector<CollapseCurve>& curves, std::string_view group,
+                   const std::function<bool(const CollapseCurve&)>& holds) {
+  return std::all_of(kMasks.begin(), kMasks.end(),
+                     [&](const char* mask) { return holds(find(curves, group, mask)); });
+}
+
+// Collapsed: nearer to all equal than a hundredth of where it began.
+bool collapsed(const CollapseCurve& curve) {
+  return relative_at(curve, last_layer(curve)) < 0.01 * relative_at(curve, 0);
+}
+
+std::string samples_note(const std::vector<CollapseCurve>& curves) {
+  const std::size_t samples = curves.front().layers.front().size();
+  return fmt::format("{} sample{}", samples, samples == 1 ? "" : "s");
+}
+
+Claim pure_attention_collapses(const char* where, const std::vector<CollapseCurve>& curves) {
+  Claim claim;
+  claim.where = where;
+  claim.claim = "Without LayerNorm, pure attention collapses exponentially under every mask";
+  claim.published = "μ falls along a line under all four masks";
+  const auto factor = [](const CollapseCurve& curve) { return curve.rate.factor; };
+  claim.measured = fmt::format("share of μ kept per layer: {}; of μ/‖X‖: {} ({})",
+                               over_masks(curves, "san, eval", mu_factor),
+                               over_masks(curves, "san, eval", factor), samples_note(curves));
+  const bool mu_falls =
+      for_all_masks(curves, "san, eval", [](const CollapseCurve& c) { return mu_factor(c) < 0.9; });
+  const bool directions = for_all_masks(curves, "san, eval", collapsed);
+  claim.holds = !mu_falls ? Holds::no : directions ? Holds::yes : Holds::conditionally;
+  claim.condition = "μ is read without its scale: μ/‖X‖ falls slowly under local masks";
+  claim.why =
+      "BERT's weights (standard deviation 0.02) shrink μ to about 0.31 per layer by scale alone, whatever "
+      "the mask; "
+      "μ/‖X‖ tells how alike the tokens become.";
+  return claim;
+}
+
+Claim local_is_slower(const char* where, const std::vector<CollapseCurve>& curves) {
+  Claim claim;
+  claim.where = where;
+  claim.claim = "Collapse is slower under local masks";
+  claim.published = "complete and causal fall first, windows later";
+  const auto end = [](const CollapseCurve& curve) { return relative_at(curve, last_layer(curve)); };
+  claim.measured =
+      fmt::format("μ/‖X‖ at layer {}: {}", last_layer(curves.front()), over_masks(curves, "san, eval", end));
+  const auto at = [&](const char* mask) { return end(find(curves, "san, eval", mask)); };
+  claim.holds = std::max(at("full"), at("causal")) < std::min(at("window:1"), at("onesided:1")) ? Holds::yes
+                                                                                                : Holds::no;
+  claim.why = "Radii at 128 tokens are 1, 1, 64 and 127.";
+  return claim;
+}
+
+// The question of dropout: in which mode does LayerNorm alone keep tokens apart?
+Claim norm_prevents_collapse(const char* where, const std::vector<CollapseCurve>& curves) {
+  Claim claim;
+  claim.where = where;
+  claim.claim = "LayerNorm alone keeps μ from falling to 0 at random init";
+  claim.published = "μ stays level for SAN+LN under all four masks";
+  const auto end = [](const CollapseCurve& curve) { return relative_at(curve, last_layer(curve)); };
+  claim.measured = fmt::format("SAN+LN, μ/‖X‖ at layer {}: eval: {}; dropout 0.1: {} ({})",
+                               last_layer(curves.front()), over_masks(curves, "san+norm, eval", end),
+                               over_masks(curves, "san+norm, dropout 0.1", end), samples_note(curves));
+  const auto stays = [](const CollapseCurve& curve) { return !collapsed(curve); };
+  const bool in_eval = for_all_masks(curves, "san+norm, eval", stays);
+  const bool with_dropout = for_all_masks(curves, "san+norm, dropout 0.1", stays);
+  claim.holds = in_eval ? Holds::yes : with_dropout ? Holds::conditionally : Holds::no;
+  claim.condition = "dropout is left on";
+  claim.why =
+      "At random init attention is nearly uniform. In eval mode the complete mask then averages all tokens "
+      "to one, and "
+      "LayerNorm only rescales what is left (until rounding noise is all there is); dropout gives every "
+      "token noise of "
+      "its own, which LayerNorm scales up again.";
+  return claim;
+}
+
+Claim skip_keeps_apart(const char* where, const std::vector<CollapseCurve>& curves) {
+  Claim claim;
+  claim.where = where;
+  claim.claim = "Skip connections keep tokens apart at random init";
+  claim.published = "μ stays level for SAN+skip, SAN+skip+LN and the full model";
+  const auto end = [](const CollapseCurve& curve) { return relative_at(curve, last_layer(curve)); };
+  claim.measured =
+      fmt::format("μ/‖X‖ at layer {}, eval: SAN+skip: {}; SAN+skip+LN: {}; full: {}",
+                  last_layer(curves.front()), over_masks(curves, "san+skip, eval", end),
+                  over_masks(curves, "san+skip+norm, eval", end), over_masks(curves, "full, eval", end));
+  bool all = true;
+  for (const char* group : {"san+skip, eval", "san+skip+norm, eval", "full, eval"}) {
+    all = all && for_all_masks(curves, group, [](const CollapseCurve& curve) { return !collapsed(curve); });
+  }
+  claim.holds = all ? Holds::yes : Holds::no;
+  claim.why = "What attention adds is small beside the tokens at this weight scale.";
+  return claim;
+}
+
+void add_mu_figures(WuPart& part, const std::vector<CollapseCurve>& curves, const std::string& name,
+                    const std::string& title, bool log_layers) {
+  for (const CollapseQuantity& quantity : collapse_quantities()) {
+    if (quantity.measure != &TokenMeasures::relative && quantity.measure != &TokenMeasures::mu) continue;
+    CurveFigure figure = collapse_figure(curves, quantity, log_layers);
+    figure.caption =
+        fmt::format("{} Bands: one standard deviation over {}.", kRandomInit, samples_note(curves));
+    part.figures.push_back(to_figure(fmt::format("{}_{}", name, quantity.name),
+                                     fmt::format("{}: {}", title, quantity.title), "", figure));
+  }
+}
+
+WuPart depth_part(const char* where, const char* name, const std::string& title, std::size_t layers,
+                  std::size_t samples, const WuSettings& settings, const RunCollapse& run) {
+  const auto curves = run(all_variants(), bert_settings(layers, samples, settings.seed));
+  WuPart part;
+  part.claims = {pure_attention_collapses(where, curves), local_is_slower(where, curves),
+                 norm_prevents_collapse(where, curves), skip_keeps_apart(where, curves)};
+  add_mu_figures(part, curves, name, title, true);
+  return part;
+}
+
+// Layer at which μ/‖X‖ first falls below a tenth of its start; one after the last if never.
+double layers_to_tenth(const CollapseCurve& curve) {
+  for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
+    if (relative_at(curve, layer) < 0.1 * relative_at(curve, 0)) return static_cast<double>(layer);
+  }
+  return static_cast<double>(curve.layers.size());
+}
+
+}  // namespace
+
+WuPart wu_figure2(const WuSettings& settings, const RunCollapse& run) {
+  return depth_part("Wu Fig. 2", "wu2", "12 layers at random init", 12, settings.samples, settings, run);
+}
+
+WuPart wu_figure6(const WuSettings& settings, const RunCollapse& run) {
+  return depth_part("Wu Fig. 6", "wu6", "128 layers at random init", 128, settings.deep_samples, settings,
+                    run);
+}
+
+WuPart wu_figure7(const WuSettings& settings, const RunCollapse& run) {
+  constexpr std::array temperatures = {1.0 / 64, 1.0, 64.0};
+  constexpr std::array labels = {"1/64", "1", "64"};
+  std::vector<CollapseCase> cases;
+  for (const char* variant : {"san", "san+norm"}) {
+    for (const double dropout : {0.0, kDropout}) {
+      for (const char* mask : kMasks) {
+        for (std::size_t t = 0; t < temperatures.size(); ++t) {
+          BlockSpec block = variant_of(variant, bert_base(dropout));
+          block.temperature = temperatures[t];
+          cases.push_back({fmt::format("{}, {}, {}", variant, mask, mode(dropout)),
+                           fmt::format("d_QK = {}", labels[t]), block, parse_mask(mask, kTokens)});
+        }
+      }
+    }
+  }
+  const auto curves = run(cases, bert_settings(12, settings.samples, settings.seed));
+  // How much longer tokens stay apart: μ/‖X‖ at d_QK = 1/64 over that at 64.
+  const auto gain = [&](const char* mask, std::size_t layer) {
+    const std::string group = fmt::format("san, {}, eval", mask);
+    return relative_at(find(curves, group, "d_QK = 1/64"), layer) /
+           relative_at(find(curves, group, "d_QK = 64"), layer);
+  };
+  WuPart part;
+  Claim slows;
+  slows.where = "Wu Fig. 7";
+  slows.claim = "A smaller d_QK slows collapse at random init";
+  slows.published = "the curve of 1/64 lies above those of 1 and 64";
+  std::string values;
+  bool all = true;
+  for (const char* mask : kMasks) {
+    values += fmt::format("{}{} {:.3g}", values.empty() ? "" : ", ", mask, gain(mask, 1));
+    all = all && gain(mask, 1) > 1;
+  }
+  slows.measured =
+      fmt::format("μ/‖X‖ after layer 1, d_QK = 1/64 over 64: {} ({})", values, samples_note(curves));
+  slows.holds = all ? Holds::yes : Holds::no;
+  slows.why = "Scores are divided by √d_QK, so that a small one sharpens attention.";
+  Claim where;
+  where.where = "Wu Fig. 7";
+  where.claim = "The effect is greatest under global masks and in early layers";
+  where.published = "complete and causal gain more than windows; layers 1 to 3 more than later ones";
+  const double global = std::max(gain("full", 1), gain("causal", 1)),
+               local = std::max(gain("window:1", 1), gain("onesided:1", 1));
+  where.measured = fmt::format(
+      "gain after layer 1: global up to {:.3g}, local up to {:.3g}; after layer 12: full {:.3g}, "
+      "causal {:.3g}, window:1 {:.3g}, onesided:1 {:.3g}",
+      global, local, gain("full", 12), gain("causal", 12), gain("window:1", 12), gain("onesided:1", 12));
+  where.holds = global > local ? Holds::yes : Holds::no;
+  where.why =
+      "SAN shrinks the tokens with every layer, and their scores with its square: after a few layers "
+      "attention is uniform "
+      "at any of these temperatures. What was kept before that remains in the ratio.";
+  part.claims = {slows, where};
+  for (const CollapseQuantity& quantity : collapse_quantities()) {
+    if (quantity.measure != &TokenMeasures::relative) continue;
+    CurveFigure figure = collapse_figure(curves, quantity, true);
+    figure.caption = kRandomInit;
+    part.figures.push_back(to_figure("wu7", "Temperature: μ/‖X‖ by layer", "", figure));
+  }
+  return part;
+}
+
+WuPart wu_figure8(const WuSettings& settings, const RunCollapse& run) {
+  std::vector<CollapseCase> cases;
+  for (const double dropout : {0.0, kDropout}) {
+    for (const char* variant : {"san", "san+norm", "full"}) {
+      for (const char* mask : {"full", "window:1"}) {
+        cases.push_back({fmt::format("{}, {}", variant, mode(dropout)), mask,
+                         variant_of(variant, bert_base(dropout)), parse_mask(mask, kTokens)});
+      }
+    }
+  }
+  CollapseSettings collapse_settings =
+      bert_settings(12, std::min<std::size_t>(settings.samples, 4), settings.seed);
+  collapse_settings.spectrum = Spectrum::yes;
+  const auto curves = run(cases, collapse_settings);
+  const auto share = [&](const char* group, const char* mask, std::size_t i) {
+    const auto& values = find(curves, group, mask).singular_values.back();
+    return values[i] / values[0];
+  };
+  WuPart part;
+  Claim claim;
+  claim.where = "Wu Fig. 8";
+  claim.claim =
+      "Without LayerNorm all singular values but the first vanish; with it they persist at random init";
+  claim.published = "singular values by layer, random init";
+  claim.measured = fmt::format(
+      "σ₂/σ₁ at layer 12, complete mask: SAN {:.2g}, SAN+LN {:.2g} in eval mode, {:.2g} with dropout; full "
+      "model {:.2g}. "
+      "Window: SAN {:.2g}, SAN+LN {:.2g}",
+      share("san, eval", "full", 1), share("san+norm, eval", "full", 1),
+      share("san+norm, dropout 0.1", "full", 1), share("full, eval", "full", 1),
+      share("san, eval", "window:1", 1), share("san+norm, eval", "window:1", 1));
+  const bool eval = share("san+norm, eval", "full", 1) > 1e-3,
+             dropout = share("san+norm, dropout 0.1", "full", 1) > 1e-3;
+  claim.holds = share("san, eval", "full", 1) > 1e-2 ? Holds::no
+                : eval                               ? Holds::yes
+                : dropout                            ? Holds::conditionally
+                                                     : Holds::no;
+  claim.condition = "dropout is left on";
+  claim.why =
+      "The same question as in Fig. 2: what is left of the tokens' differences is rounding noise in eval "
+      "mode.";
+  part.claims = {claim};
+  CurveFigure figure = singular_value_figure(curves);
+  figure.caption = kRandomInit;
+  part.figures.push_back(to_figure("wu8", "Singular values by layer, over the first", "", figure));
+  return part;
+}
+
+WuPart wu_figure9(const WuSettings& settings) {
+  std::vector<double> least, mean;
+  for (std::size_t sample = 0; sample < std::max<std::size_t>(settings.samples, 8); ++sample) {
+    const Matrix<double> x = draw_tokens(parse_token_start("bert"), kTokens, 768, sample, settings.seed);
+    const TokenMeasures measures = measure_tokens<double>(x.view(), Spectrum::no);
+    least.push_back(measures.min_cosine);
+    mean.push_back(measures.mean_cosine);
+  }
+  const double lowest = *std::min_element(least.begin(), least.end());
+  const Interval middle = mean_interval(mean);
+  Claim claim;
+  claim.where = "Wu Fig. 9";
+  claim.claim = "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)";
+  claim.published = "all ≥ 0 for pretrained BERT and ALBERT";
+  claim.measured = fmt::format("random init: least {:.3f}, mean {:.3f} ± {:.3f} over {} samples of {} tokens",
+                               lowest, middle.mean, middle.half_width(), middle.count, kTokens);
+  claim.holds = lowest >= 0 ? Holds::conditionally : Holds::no;
+  claim.condition = "the embeddings share a part, here the token type";
+  claim.why =
+      "Word, position and type embeddings have equal variance and the type is common to all tokens, so that "
+      "cosines lie "
+      "around 1/3 already at random init: the figure is no effect of training alone.";
+  return {{claim}, {}, {}};
+}
+
+WuPart wu_beyond(const WuSettings& settings, const RunCollapse& run) {
+  BlockSpec base = bert_base(0);
+  base.width = 192;
+  base.heads = 3;
+  base.feed_forward = 0;
+  std::vector<CollapseCase> cases;
+  const auto add = [&](const std::string& group, const std::string& name, BlockSpec block, const char* mask) {
+    block.skip = false;
+    cases.push_back({group, name, block, parse_mask(mask, kTokens, settings.seed)});
+  };
+  struct Variant {
+    const char* name;
+    const char* norm;
+    Placement placement;
+    bool qknorm;
+  };
+  constexpr Variant variants[] = {{"none", "none", Placement::post, false},
+                                  {"layernorm", "layernorm", Placement::post, false},
+                                  {"rmsnorm", "rmsnorm", Placement::post, false},
+                                  {"center", "center", Placement::post, false},
+                                  {"dyt", "dyt", Placement::post, false},
+                                  {"layernorm, pre", "layernorm", Placement::pre, false},
+                                  {"layernorm, sandwich", "layernorm", Placement::sandwich, false},
+                                  {"layernorm + qknorm", "layernorm", Placement::post, true}};
+  for (const char* mask : {"causal", "window:4"}) {
+    for (const Variant& variant : variants) {
+      BlockSpec block = base;
+      block.norm = parse_norm(variant.norm);
+      block.placement = variant.placement;
+      block.normalize_query_key = variant.qknorm;
+      add(fmt::format("norms under {}", mask), variant.name, block, mask);
+    }
+  }
+  // Nine edges per token, or as near to it as the family allows.
+  constexpr std::array masks = {"window:4",          "onesided:8",   "dilated:4,4",
+                                "global:2+window:2", "random:0.063", "block:9"};
+  for (const char* norm : {"none", "layernorm"}) {
+    for (const char* mask : masks) {
+      BlockSpec block = base;
+      block.norm = parse_norm(norm);
+      add(fmt::format("masks of equal sparsity, norm {}", norm), mask, block, mask);
+    }
+  }
+  CollapseSettings collapse_settings = bert_settings(24, settings.samples, settings.seed);
+  const std::string init = "gaussian";
+  collapse_settings.weights.query_key = collapse_settings.weights.value = collapse_settings.weights.output =
+      collapse_settings.weights.feed_forward = parse_matrix_init(init);
+  auto curves = run(cases, collapse_settings);
+  // Weight normalization changes the weights, so it is a run of its own.
+  std::vector<CollapseCase> normalized;
+  for (CollapseCase& each : cases) {
+    if (each.name == "layernorm") normalized.push_back(each);
+  }
+  for (CollapseCase& each : normalized) each.name = "layernorm + weight norm";
+  collapse_settings.weights.normalize = true;
+  for (CollapseCurve& curve : run(normalized, collapse_settings)) curves.push_back(std::move(curve));
+
+  WuPart part;
+  std::vector<std::vector<std::string>> rows = {{"group", "case", "edges per token", "radius",
+                                                 "layers to a tenth", "μ/‖X‖ at 4", "at 24",
+                                                 "kept per layer"}};
+  for (const CollapseCurve& curve : curves) {
+    const auto found = std::find_if(cases.begin(), cases.end(), [&](const CollapseCase& each) {
+      return each.group == curve.group &&
+             (each.name == curve.name || curve.name == "layernorm + weight norm");
+    });
+    const MaskProperties mask = mask_properties(found->mask);
+    const double to_tenth = layers_to_tenth(curve);
+    rows.push_back({curve.group, curve.name,
+                    fmt::format("{:.1f}", static_cast<double>(mask.edges) / static_cast<double>(mask.n)),
+                    mask.radius ? std::to_string(*mask.radius) : "none",
+                    to_tenth > 24 ? "more than 24" : fmt::format("{:.0f}", to_tenth),
+                    fmt::format("{:.3g}", relative_at(curve, 4)),
+                    fmt::format("{:.3g}", relative_at(curve, 24)), fmt::format("{:.3f}", curve.rate.factor)});
+  }
+  part.tables.push_back(
+      {"Which norms and masks slow collapse? 192 dimensions, 3 heads, 24 layers of attention only", rows});
+  const std::string group = "masks of equal sparsity, norm none";
+  std::string best, worst;
+  double most = -1, least = 2;
+  for (const char* mask : masks) {
+    const double value = relative_at(find(curves, group, mask), 24);
+    if (value > most) most = value, best = mask;
+    if (value < least) least = value, worst = mask;
+  }
+  Claim claim;
+  claim.where = "beyond Wu et al.";
+  claim.claim = "Which mask slows collapse most at equal sparsity (about nine edges per token)?";
+  claim.published = "not asked";
+  claim.measured = fmt::format("μ/‖X‖ at layer 24 without norm: {} {:.2g} (most), {} {:.2g} (least)", best,
+                               most, worst, least);
+  claim.holds = Holds::answered;
+  claim.condition =
+      fmt::format("{}, then those with the greatest radius; random and global edges mix fastest", best);
+  claim.why =
+      "A mask without a centre (block) never mixes its blocks; among the others a greater radius means "
+      "slower mixing.";
+  part.claims = {claim};
+  for (const CollapseQuantity& quantity : collapse_quantities()) {
+    if (quantity.measure != &TokenMeasures::relative) continue;
+    CurveFigure figure = collapse_figure(curves, quantity, false);
+    figure.caption = fmt::format("N(0, 1/d) weights, eval mode, {}.", samples_note(curves));
+    part.figures.push_back(to_figure(
+        "beyond", "Norms, placements, weights and masks beyond the paper: μ/‖X‖ by layer", "", figure));
+  }
+  return part;
+}
+
+}  // namespace normscope

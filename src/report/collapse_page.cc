@@ -1,0 +1,224 @@
+#include "report/collapse_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace normscope {
+namespace {
+
+constexpr double kLeast = 1e-9;  // drawn on logarithmic axes; below, rounding is all there is
+
+std::string full_name(const CollapseCurve& curve) {
+  return curve.group.empty() ? curve.name : curve.group + ", " + curve.name;
+}
+
+std::vector<double> layer_numbers(std::size_t count, bool from_one) {
+  std::vector<double> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<double>(i + (from_one ? 1 : 0));
+  return numbers;
+}
+
+CurveFigure::Panel& panel_of(CurveFigure& figure, const std::string& group) {
+  for (auto& panel : figure.panels) {
+    if (panel.title == group) return panel;
+  }
+  figure.panels.emplace_back().title = group;
+  return figure.panels.back();
+}
+
+std::string number(double value) {
+  return std::isnan(value) ? "-" : fmt::format("{:.3g}", value);
+}
+
+std::string rate(const CollapseRate& rate) {
+  if (std::isnan(rate.factor)) return "-";
+  if (std::isnan(rate.low)) return fmt::format("{:.3f}", rate.factor);
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", rate.factor, rate.low, rate.high);
+}
+
+struct Theorem {
+  const char* name;
+  std::vector<Assumption> CollapseTheory::*assumptions;
+  std::vector<double> CollapseTheory::*bound;
+  std::size_t CollapseTheory::*violations;
+  double TokenMeasures::*measure;
+};
+constexpr Theorem kTheorems[] = {
+    {"Thm 1", &CollapseTheory::theorem1, &CollapseTheory::bound1, &CollapseTheory::violations1,
+     &TokenMeasures::mu},
+    {"Thm 2", &CollapseTheory::theorem2, &CollapseTheory::bound2, &CollapseTheory::violations2,
+     &TokenMeasures::relative},
+    {"Cor 1", &CollapseTheory::corollary1, &CollapseTheory::bound_corollary,
+     &CollapseTheory::violations_corollary, &TokenMeasures::relative},
+};
+
+}  // namespace
+
+std::span<const CollapseQuantity> collapse_quantities() {
+  static constexpr CollapseQuantity quantities[] = {
+      {&TokenMeasures::relative, "relative", "μ/‖X‖: distance from all tokens equal", true},
+      {&TokenMeasures::mu, "mu", "μ: the same, not free of scale", true},
+      {&TokenMeasures::min_cosine, "min_cosine", "φ: least cosine of two tokens", false},
+      {&TokenMeasures::mean_abs_cosine, "mean_abs_cosine", "mean |cosine| of two tokens", false},
+      {&TokenMeasures::rank_share, "rank_share", "rank, share of full", false},
+      {&TokenMeasures::effective_rank, "effective_rank", "effective rank", true},
+  };
+  return quantities;
+}
+
+CurveFigure collapse_figure(const std::vector<CollapseCurve>& curves, const CollapseQuantity& quantity,
+                            bool log_layers) {
+  CurveFigure figure;
+  for (const CollapseCurve& curve : curves) {
+    CurveFigure::Panel& panel = panel_of(figure, curve.group);
+    panel.x_label = log_layers ? "layer + 1" : "layer";
+    panel.y_label = quantity.title;
+    panel.log_x = log_layers;
+    panel.log_y = quantity.log;
+    if (quantity.log) panel.y_low = kLeast;
+    CurveFigure::Curve line;
+    line.name = curve.name;
+    line.x = layer_numbers(curve.layers.size(), log_layers);
+    const bool band = curve.layers.front().size() > 1;
+    for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
+      const double mean = curve.mean(layer, quantity.measure), sd = curve.sd(layer, quantity.measure);
+      line.y.push_back(mean);
+      if (!band) continue;
+      line.low.push_back(quantity.log ? std::max(mean - sd, mean / 10) : mean - sd);
+      line.high.push_back(mean + sd);
+    }
+    panel.curves.push_back(std::move(line));
+    for (const Theorem& theorem : kTheorems) {
+      const auto& bound = curve.theory.*theorem.bound;
+      if (theorem.measure != quantity.measure || bound.empty()) continue;
+      panel.curves.push_back({fmt::format("{}, {}", theorem.name, curve.name),
+                              layer_numbers(bound.size(), log_layers),
+                              bound,
+                              {},
+                              {}});
+    }
+  }
+  return figure;
+}
+
+CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves) {
+  CurveFigure figure;
+  for (const CollapseCurve& curve : curves) {
+    if (curve.singular_values.empty() || curve.singular_values.front().size() < 2) continue;
+    CurveFigure::Panel& panel = figure.panels.emplace_back();
+    panel.title = full_name(curve);
+    panel.x_label = "layer";
+    panel.y_label = "σᵢ/σ₁";
+    panel.log_y = true;
+    panel.y_low = kLeast;
+    const std::size_t count = curve.singular_values.front().size();
+    std::vector<std::size_t> shown = {1, count / 8, count / 4, count / 2, 3 * count / 4, count - 1};
+    std::sort(shown.begin(), shown.end());
+    shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+    for (const std::size_t i : shown) {
+      if (i == 0) continue;
+      CurveFigure::Curve line;
+      line.name = fmt::format("i = {}", i + 1);
+      line.x = layer_numbers(curve.singular_values.size(), false);
+      for (const auto& values : curve.singular_values)
+        line.y.push_back(values[0] > 0 ? values[i] / values[0] : 0);
+      panel.curves.push_back(std::move(line));
+    }
+  }
+  return figure;
+}
+
+std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves) {
+  const std::size_t last = curves.front().layers.size() - 1, middle = std::max<std::size_t>(1, last / 2);
+  std::vector<std::vector<std::string>> rows = {{"case", "μ/‖X‖ at 0", "at 1", fmt::format("at {}", middle),
+                                                 fmt::format("at {}", last), "μ at end", "φ at end", "rank %",
+                                                 "kept per layer (95 %)"}};
+  for (const CollapseCurve& curve : curves) {
+    const auto at = [&](std::size_t layer, double TokenMeasures::*measure) {
+      return curve.mean(layer, measure);
+    };
+    rows.push_back({full_name(curve), number(at(0, &TokenMeasures::relative)),
+                    number(at(1, &TokenMeasures::relative)), number(at(middle, &TokenMeasures::relative)),
+                    number(at(last, &TokenMeasures::relative)), number(at(last, &TokenMeasures::mu)),
+                    number(at(last, &TokenMeasures::min_cosine)),
+                    number(100 * at(last, &TokenMeasures::rank_share)), rate(curve.rate)});
+  }
+  return rows;
+}
+
+std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurve>& curves) {
+  std::vector<std::vector<std::string>> rows = {
+      {"case", "theorem", "assumptions not met", "ε", "radius", "bound"}};
+  for (const CollapseCurve& curve : curves) {
+    for (const Theorem& theorem : kTheorems) {
+      std::string missing;
+      for (const Assumption& assumption : curve.theory.*theorem.assumptions) {
+        if (assumption.met) continue;
+        missing += fmt::format("{}{}{}", missing.empty() ? "" : "; ", assumption.name,
+                               assumption.detail.empty() ? "" : " (" + assumption.detail + ")");
+      }
+      const auto& bound = curve.theory.*theorem.bound;
+      std::string held = "does not apply";
+      if (!bound.empty()) {
+        const std::size_t violations = curve.theory.*theorem.violations;
+        held = violations == 0 ? fmt::format("held; {:.3g} at the end", bound.back())
+                               : fmt::format("violated {} times", violations);
+      }
+      rows.push_back({full_name(curve), theorem.name, missing.empty() ? "none" : missing,
+                      number(curve.theory.epsilon),
+                      curve.theory.radius > 0 ? std::to_string(curve.theory.radius) : "-", held});
+    }
+  }
+  return rows;
+}
+
+std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
+  std::string text = "group,name,layer,measure,mean,sd\n";
+  const auto names = TokenMeasures::names();
+  for (const CollapseCurve& curve : curves) {
+    for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
+      const auto& samples = curve.layers[layer];
+      const auto count = static_cast<double>(samples.size());
+      std::array<double, TokenMeasures::count> mean{}, square{};
+      for (const TokenMeasures& sample : samples) {
+        const auto values = sample.values();
+        for (std::size_t m = 0; m < values.size(); ++m) mean[m] += values[m] / count;
+      }
+      for (const TokenMeasures& sample : samples) {
+        const auto values = sample.values();
+        for (std::size_t m = 0; m < values.size(); ++m)
+          square[m] += (values[m] - mean[m]) * (values[m] - mean[m]);
+      }
+      for (std::size_t m = 0; m < names.size(); ++m) {
+        text += fmt::format("\"{}\",\"{}\",{},{},{},{}\n", curve.group, curve.name, layer, names[m], mean[m],
+                            samples.size() > 1 ? std::sqrt(square[m] / (count - 1)) : 0);
+      }
+    }
+  }
+  return text;
+}
+
+std::string collapse_verdict(const std::vector<CollapseCurve>& curves) {
+  if (curves.empty()) return {};
+  const auto by_end = [](const CollapseCurve& a, const CollapseCurve& b) {
+    return a.mean(a.layers.size() - 1, &TokenMeasures::relative) <
+           b.mean(b.layers.size() - 1, &TokenMeasures::relative);
+  };
+  const std::size_t last = curves.front().layers.size() - 1;
+  const auto [least, most] = std::minmax_element(curves.begin(), curves.end(), by_end);
+  const auto tell = [&](const CollapseCurve& curve) {
+    return fmt::format("{} (μ/‖X‖ {:.3g})", full_name(curve), curve.mean(last, &TokenMeasures::relative));
+  };
+  if (curves.size() == 1) return fmt::format("After {} layers: {}.", last, tell(*least));
+  return fmt::format(
+      "After {} layers the tokens are nearest to equal under {} and farthest from it under {}.", last,
+      tell(*least), tell(*most));
+}
+
+Figure to_figure(std::string name, std::string title, std::string caption, const CurveFigure& curves) {
+  return {std::move(name), std::move(title), std::move(caption), curves_svg(curves), curves_csv(curves)};
+}
+
+}  // namespace normscope

@@ -1,0 +1,37 @@
+#pragma once
+// Curves of collapse as figures, tables and a page.
+#include <vector>
+
+#include "normscope/collapse.h"
+#include "normscope/report.h"
+
+namespace normscope {
+
+// A quantity to draw over the layers.
+struct CollapseQuantity {
+  double TokenMeasures::*measure;
+  const char* name;   // of files
+  const char* title;  // with its symbol
+  bool log = false;
+};
+std::span<const CollapseQuantity> collapse_quantities();
+
+// One panel per group, one curve per name; mean ± sd over samples, log-log if asked for. Bounds that speak of
+// the quantity are curves of their own, "bound, name".
+CurveFigure collapse_figure(const std::vector<CollapseCurve>& curves, const CollapseQuantity& quantity,
+                            bool log_layers);
+// σᵢ/σ₁ over the layers: first, second, middle and last.
+CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves);
+
+// A header and a row per curve.
+std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves);
+// What each theorem asks, met or not, and whether its bound held: a header, and rows for every curve.
+std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurve>& curves);
+// group,name,layer,measure,mean,sd
+std::string collapse_csv(const std::vector<CollapseCurve>& curves);
+// One sentence: which curve collapses fastest, which slowest.
+std::string collapse_verdict(const std::vector<CollapseCurve>& curves);
+
+Figure to_figure(std::string name, std::string title, std::string caption, const CurveFigure& curves);
+
+}  // namespace normscope
