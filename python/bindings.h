@@ -5,6 +5,7 @@
 namespace normscope::python {
 
 void add_keys(pybind11::module_& module);  // decide_keys, KeySet
+void add_mask(pybind11::module_& module);  // mask
 void add_norm(pybind11::module_& module);  // norm
 
 }  // namespace normscope::python

@@ -23,5 +23,6 @@ PYBIND11_MODULE(normscope, module) {
     }
   });
   normscope::python::add_keys(module);
+  normscope::python::add_mask(module);
   normscope::python::add_norm(module);
 }

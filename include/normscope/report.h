@@ -157,7 +157,8 @@ struct MaskFigure {
   std::string caption;
 };
 std::string mask_svg(const MaskFigure& figure);
-// mask,first_row,last_row,first_column,last_column,share: the cells as drawn, those without an edge left out.
+// mask,first_row,last_row,first_column,last_column,share: the cells as drawn, equal neighbours as one, those
+// without an edge left out.
 std::string mask_csv(const MaskFigure& figure);
 // One row per mask under a header: tokens, edges, …, radius, diameter.
 std::vector<std::vector<std::string>> mask_table(const MaskFigure& figure);

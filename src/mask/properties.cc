@@ -43,8 +43,10 @@ class Search {
     std::fill(distances_.begin(), distances_.end(), kUnreached);
     order_.clear();
     take(start, 0);
-    for (std::size_t k = 0; k < order_.size(); ++k) {
+    work_ += steps_.n();
+    for (std::size_t k = 0; k < order_.size() && order_.size() < steps_.n(); ++k) {
       const std::uint32_t v = order_[k];
+      work_ += steps_.row(v).size();
       for (const Run& run : steps_.row(v)) {
         for (std::uint32_t u = untaken_.from(run.first); u < run.last; u = untaken_.from(u)) {
           take(u, distances_[v] + 1);
@@ -56,6 +58,8 @@ class Search {
   // Of the last search: the tokens reached, nearest first.
   const std::vector<std::uint32_t>& order() const { return order_; }
   std::uint32_t eccentricity() const { return distances_[order_.back()]; }
+  // Of all searches: tokens and runs looked at.
+  std::uint64_t work() const { return work_; }
 
  private:
   void take(std::uint32_t token, std::uint32_t distance) {
@@ -67,6 +71,7 @@ class Search {
   const Mask& steps_;
   Untaken untaken_;
   std::vector<std::uint32_t> distances_, order_;
+  std::uint64_t work_ = 0;
 };
 
 // Tokens in the order in which a depth-first search leaves them.
@@ -169,24 +174,33 @@ Extremes band_extremes(const Mask& out, const std::vector<std::uint32_t>& centre
 }
 
 // Eccentricities of up to kAtOnce tokens by one pass over all edges per layer, a bit for each token.
-constexpr std::size_t kWords = 4, kAtOnce = 64 * kWords;
+constexpr std::size_t kWords = 8, kAtOnce = 64 * kWords;
 using Bits = std::array<std::uint64_t, kWords>;
 
 std::vector<std::uint32_t> eccentricities(const Mask& mask, std::span<const std::uint32_t> tokens) {
   std::vector<Bits> seen(mask.n()), next(mask.n());
-  for (std::size_t k = 0; k < tokens.size(); ++k) seen[tokens[k]][k / 64] |= std::uint64_t{1} << k % 64;
+  Bits all{};
+  for (std::size_t k = 0; k < tokens.size(); ++k) {
+    seen[tokens[k]][k / 64] |= std::uint64_t{1} << k % 64;
+    all[k / 64] |= std::uint64_t{1} << k % 64;
+  }
+  // What token i has seen after another layer. A row need not be read to its end once all was seen.
+  const auto layered = [&](std::size_t i) {
+    Bits bits = seen[i];
+    for (const Run& run : mask.row(i)) {
+      if (bits == all) break;
+      for (std::uint32_t j = run.first; j < run.last && bits != all; ++j) {
+        for (std::size_t w = 0; w < kWords; ++w) bits[w] |= seen[j][w];
+      }
+    }
+    return bits;
+  };
   std::vector<std::uint32_t> result(tokens.size());
   for (std::uint32_t layer = 1;; ++layer) {
     Bits grown{};
     for (std::size_t i = 0; i < mask.n(); ++i) {
-      Bits bits = seen[i];
-      for (const Run& run : mask.row(i)) {
-        for (std::uint32_t j = run.first; j < run.last; ++j) {
-          for (std::size_t w = 0; w < kWords; ++w) bits[w] |= seen[j][w];
-        }
-      }
-      for (std::size_t w = 0; w < kWords; ++w) grown[w] |= bits[w] & ~seen[i][w];
-      next[i] = bits;
+      next[i] = layered(i);
+      for (std::size_t w = 0; w < kWords; ++w) grown[w] |= next[i][w] & ~seen[i][w];
     }
     if (grown == Bits{}) return result;
     for (std::size_t k = 0; k < tokens.size(); ++k) {
@@ -209,9 +223,9 @@ class BoundedSearch {
         forward_(out),
         backward_(mask),
         low_(centres.size(), mask.n() > 1 ? 1 : 0),
-        high_(centres.size(), kUnreached) {
+        high_(centres.size(), kUnreached),
+        edges_(mask.edges()) {
     for (std::size_t v = 0; v < mask.n(); ++v) {
-      runs_ += mask.row(v).size() + out.row(v).size();
       degrees_.push_back(
           std::accumulate(out.row(v).begin(), out.row(v).end(), std::uint32_t{0},
                           [](std::uint32_t sum, const Run& run) { return sum + (run.last - run.first); }));
@@ -219,10 +233,8 @@ class BoundedSearch {
   }
 
   Extremes extremes() {
-    // So many searches that graphs with bounds of any use are done; the rest is settled many tokens at once.
-    constexpr std::size_t kSearches = 128;
-    for (std::size_t searches = 0; const auto next = most_promising(); ++searches) {
-      if (searches >= kSearches && cheaper_at_once()) {
+    while (const auto next = most_promising()) {
+      if (cheaper_at_once()) {
         settle_all();
         break;
       }
@@ -279,9 +291,13 @@ class BoundedSearch {
     found_.diameter = std::max(found_.diameter, low_[k]);
   }
 
+  // Where bounds are of any use, few searches do; no more work goes into them than an eighth of what it takes
+  // to do without.
   bool cheaper_at_once() const {
-    const std::uint64_t layers = *std::max_element(high_.begin(), high_.end());
-    return layers * mask_.edges() / kAtOnce < 4 * (runs_ + 2 * mask_.n());
+    std::uint64_t left = 0;
+    for (std::size_t k = 0; k < centres_.size(); ++k) left += !settled(k) && matters(k);
+    const std::uint64_t layers = found_.diameter + 1, passes = (left + kAtOnce - 1) / kAtOnce * layers;
+    return forward_.work() + backward_.work() > passes * edges_ / 8;
   }
   void settle_all() {
     for (std::size_t k = 0; k < centres_.size();) {
@@ -303,7 +319,7 @@ class BoundedSearch {
   Search forward_, backward_;
   std::vector<std::uint32_t> low_, high_;  // by place in centres_
   std::vector<std::uint32_t> degrees_;     // by token: how many attend to it
-  std::uint64_t runs_ = 0;
+  std::uint64_t edges_;
   Extremes found_{kUnreached, 0};
 };
 

@@ -167,7 +167,8 @@ class Graph {
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" fill=\"{}\" stroke=\"#3d434b\">{}</circle>\n", at.x,
         at.y, node_, centre ? "#f3b562" : "#e8eaed",
         draw::hint(fmt::format("token {}{}", token, centre ? ", a centre" : "")));
-    return svg + text(at.x, at.y + 4, "text-anchor=\"middle\" font-size=\"11\" pointer-events=\"none\"",
+    return svg + text(at.x, at.y + 4,
+                      "text-anchor=\"middle\" font-size=\"11\" fill=\"#1c1e21\" pointer-events=\"none\"",
                       std::to_string(token));
   }
 
@@ -249,11 +250,16 @@ std::string mask_csv(const MaskFigure& figure) {
     const auto begin_of = [&](std::size_t cell) { return cell * panel.mask.n() / cells.across; };
     std::string name = "\"";
     for (const char c : panel.name) name += c == '"' ? std::string("\"\"") : std::string(1, c);
-    for (std::size_t k = 0; k < cells.shares.size(); ++k) {
-      if (cells.shares[k] == 0) continue;
-      const std::size_t row = k / cells.across, column = k % cells.across;
-      csv += fmt::format("{}\",{},{},{},{},{}\n", name, begin_of(row), begin_of(row + 1) - 1,
-                         begin_of(column), begin_of(column + 1) - 1, cells.shares[k]);
+    for (std::size_t k = 0; k < cells.shares.size();) {
+      const std::size_t row = k / cells.across, row_end = (row + 1) * cells.across;
+      std::size_t end = k + 1;
+      while (end < row_end && cells.shares[end] == cells.shares[k]) ++end;
+      if (cells.shares[k] > 0) {
+        csv += fmt::format("{}\",{},{},{},{},{}\n", name, begin_of(row), begin_of(row + 1) - 1,
+                           begin_of(k % cells.across), begin_of((end - 1) % cells.across + 1) - 1,
+                           cells.shares[k]);
+      }
+      k = end;
     }
   }
   return csv;
