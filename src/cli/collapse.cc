@@ -394,12 +394,13 @@ void run_collapse(const CollapseCall& call, const Common& common) {
   }
   if (common.json) return print(json_text(results, -1));
   std::string text = settings_sentence(plan) + "\n\n" + table(collapse_table(curves)) + "\n";
-  bool bounded = false;
-  for (const CollapseCurve& curve : curves) {
-    bounded = bounded || !curve.theory.bound1.empty() || !curve.theory.bound2.empty() ||
-              !curve.theory.bound_corollary.empty();
+  // Those theorems that speak of the case; what the others lack is in the report and in --json.
+  auto theory = theory_table(curves);
+  std::erase_if(theory, [](const std::vector<std::string>& row) { return row.back() == "does not apply"; });
+  if (theory.size() > 1) {
+    for (std::vector<std::string>& row : theory) row.erase(row.begin() + 2);
+    text += table(theory) + "\n";
   }
-  if (bounded) text += table(theory_table(curves)) + "\n";
   print(text + policies(curves) + collapse_verdict(curves) + "\n");
 }
 

@@ -149,17 +149,35 @@ std::string screen(const Audit& audit) {
 
 Page page_of(const Audit& audit, const PaperPlan& plan, const Provenance& origin, const Json& results) {
   Page page;
-  page.title = "On the Expressivity Role of LayerNorm in Transformers' Attention: what holds";
+  page.title = "Two papers on what normalization and masks do to attention: what holds";
   page.verdict = counts(audit) + ".";
-  page.paragraphs = {
-      fmt::format("Brody, Alon and Yahav 2023, rerun with {} seed{} and {} training steps of the majority "
-                  "task. Published values are read "
-                  "off the paper's figures; ± is the 95 % interval of the mean over seeds. \"published\" is "
-                  "the norm without projection as "
-                  "the paper's code computes it (norm 1/√d), \"rmsnorm\" the one at LayerNorm's scale (√d), "
-                  "\"xsigma\" the paper's formula "
-                  "read literally (x/σ).",
-                  plan.seeds.size(), plan.seeds.size() == 1 ? "" : "s", plan.steps)};
+  const auto any = [&](std::initializer_list<const char*> parts) {
+    return std::any_of(parts.begin(), parts.end(), [&](const char* part) { return plan.has(part); });
+  };
+  if (any({"fig1ab", "fig1cd", "fig2", "fig3", "followups"})) {
+    page.paragraphs.push_back(
+        fmt::format("Brody, Alon and Yahav 2023, On the Expressivity Role of LayerNorm in Transformers' "
+                    "Attention, rerun with {} "
+                    "seed{} and {} training steps of the majority task. Published values are read off the "
+                    "paper's figures; ± is "
+                    "the 95 % interval of the mean over seeds. \"published\" is the norm without projection "
+                    "as the paper's code "
+                    "computes it (norm 1/√d), \"rmsnorm\" the one at LayerNorm's scale (√d), \"xsigma\" the "
+                    "paper's formula read "
+                    "literally (x/σ).",
+                    plan.seeds.size(), plan.seeds.size() == 1 ? "" : "s", plan.steps));
+  }
+  if (any({"wu1", "wu2", "wu5", "wu6", "wu7", "wu8", "wu9", "beyond"})) {
+    page.paragraphs.push_back(
+        fmt::format("Wu, Ajorlou, Wang, Jegelka and Jadbabaie 2024, On the Role of Attention Masks and "
+                    "LayerNorm in Transformers, "
+                    "its random-init halves with {} sample{} (128 layers: {}). μ is the distance of the "
+                    "tokens from all being equal; "
+                    "it is not free of scale, so μ/‖X‖ stands beside it. No code was published; what the "
+                    "paper leaves open (eval mode "
+                    "or dropout) is run both ways.",
+                    plan.samples, plan.samples == 1 ? "" : "s", plan.deep_samples));
+  }
   page.claims = claims_table(audit.claims);
   page.figures = audit.figures;
   page.tables = audit.tables;
@@ -201,10 +219,12 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
 
 void add_paper(CLI::App& app, Common& common) {
   CLI::App* command =
-      add_command(app, common, "paper", "Rerun the figures of Brody et al. 2023 and say which claims hold",
+      add_command(app, common, "paper",
+                  "Rerun the figures of Brody et al. 2023 and Wu et al. 2024 and say which claims hold",
                   {"paper --only fig2,fig3 --seeds 3 --out runs/fig2", "paper --full --out runs/paper",
-                   "paper --resume runs/paper"});
-  command->get_option("--seed")->description("Seed of the heat maps; the trainings have the paper's seeds");
+                   "paper --only wu2,wu7 --samples 4 --out runs/wu", "paper --resume runs/paper"});
+  command->get_option("--seed")->description(
+      "Seed of the heat maps and the collapse runs; the trainings have the paper's seeds");
   auto call = std::make_shared<PaperCall>();
   command->add_option("--only", call->only, "Parts, with commas [all]")->type_name("LIST");
   command->add_option("--seeds", call->seeds, "How many of the paper's ten seeds [10]")->type_name("N");
@@ -213,7 +233,11 @@ void add_paper(CLI::App& app, Common& common) {
           "--steps", call->steps,
           "Training steps of the majority runs [6000, with --full 17000; in 3-D until solved, at most 10000]")
       ->type_name("N");
-  command->add_flag("--full", call->full, "The published number of training steps");
+  command
+      ->add_option("--samples", call->samples,
+                   "Samples of the collapse runs [8, with --full 200; over 128 layers 1 and 4]")
+      ->type_name("N");
+  command->add_flag("--full", call->full, "The published number of training steps, and 200 samples");
   command->add_option("--resume", call->resume, "Go on with the run in this directory")->type_name("DIR");
   std::string parts = "\n\nParts:";
   for (const PaperPart& part : paper_parts())

@@ -18,9 +18,9 @@ namespace normscope::cli {
 struct PaperPlan {
   std::vector<std::string> parts;
   std::vector<std::uint64_t> seeds;
-  std::uint64_t steps = 0;     // of the majority runs in 8 dimensions
-  std::uint64_t steps_3d = 0;  // at most, of those in 3
-  std::size_t draws = 100;     // of the heat maps
+  std::uint64_t steps = 0;       // of the majority runs in 8 dimensions
+  std::uint64_t steps_3d = 0;    // at most, of those in 3
+  std::size_t draws = 100;       // of the heat maps
   std::size_t samples = 8;       // of the collapse runs with 12 layers
   std::size_t deep_samples = 1;  // of those with 128
   std::uint64_t seed = 0;        // of the heat maps and the collapse runs
