@@ -319,7 +319,8 @@ std::string policies(const std::vector<CollapseCurve>& curves) {
   }
   std::string text;
   if (empty > 0) {
-    text += fmt::format("{} tokens attend to nothing; their attention is 0.\n", empty);
+    text += fmt::format("{} token{} to nothing; the softmax over no score is 0.\n", empty,
+                        empty == 1 ? " attends" : "s attend");
   }
   if (undefined > 0) {
     text +=

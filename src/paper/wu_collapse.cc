@@ -51,8 +51,8 @@ std::string mode(double dropout) {
 // Every variant under every mask, in eval mode and with dropout.
 std::vector<CollapseCase> all_variants() {
   std::vector<CollapseCase> cases;
-  for (const double dropout : {0.0, kDropout}) {
-    for (const std::string_view variant : variant_names()) {
+  for (const std::string_view variant : variant_names()) {
+    for (const double dropout : {0.0, kDropout}) {
       for (const char* mask : kMasks) {
         cases.push_back({fmt::format("{}, {}", variant, mode(dropout)), mask,
                          variant_of(variant, bert_base(dropout)), parse_mask(mask, kTokens)});
@@ -296,8 +296,8 @@ WuPart wu_figure7(const WuSettings& settings, const RunCollapse& run) {
 
 WuPart wu_figure8(const WuSettings& settings, const RunCollapse& run) {
   std::vector<CollapseCase> cases;
-  for (const double dropout : {0.0, kDropout}) {
-    for (const char* variant : {"san", "san+norm", "full"}) {
+  for (const char* variant : {"san", "san+norm", "full"}) {
+    for (const double dropout : {0.0, kDropout}) {
       for (const char* mask : {"full", "window:1"}) {
         cases.push_back({fmt::format("{}, {}", variant, mode(dropout)), mask,
                          variant_of(variant, bert_base(dropout)), parse_mask(mask, kTokens)});

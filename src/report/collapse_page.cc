@@ -58,12 +58,13 @@ constexpr Theorem kTheorems[] = {
 
 std::span<const CollapseQuantity> collapse_quantities() {
   static constexpr CollapseQuantity quantities[] = {
-      {&TokenMeasures::relative, "relative", "μ/‖X‖: distance from all tokens equal", true},
-      {&TokenMeasures::mu, "mu", "μ: the same, not free of scale", true},
-      {&TokenMeasures::min_cosine, "min_cosine", "φ: least cosine of two tokens", false},
-      {&TokenMeasures::mean_abs_cosine, "mean_abs_cosine", "mean |cosine| of two tokens", false},
-      {&TokenMeasures::rank_share, "rank_share", "rank, share of full", false},
-      {&TokenMeasures::effective_rank, "effective_rank", "effective rank", true},
+      {&TokenMeasures::relative, "relative", "μ/‖X‖", "μ/‖X‖: distance from all tokens equal", true},
+      {&TokenMeasures::mu, "mu", "μ", "μ: the same, not free of scale", true},
+      {&TokenMeasures::min_cosine, "min_cosine", "φ", "φ: least cosine of two tokens", false},
+      {&TokenMeasures::mean_abs_cosine, "mean_abs_cosine", "mean |cos|", "mean |cosine| of two tokens",
+       false},
+      {&TokenMeasures::rank_share, "rank_share", "rank", "rank, share of full", false},
+      {&TokenMeasures::effective_rank, "effective_rank", "effective rank", "effective rank", true},
   };
   return quantities;
 }
@@ -74,7 +75,7 @@ CurveFigure collapse_figure(const std::vector<CollapseCurve>& curves, const Coll
   for (const CollapseCurve& curve : curves) {
     CurveFigure::Panel& panel = panel_of(figure, curve.group);
     panel.x_label = log_layers ? "layer + 1" : "layer";
-    panel.y_label = quantity.title;
+    panel.y_label = quantity.symbol;
     panel.log_x = log_layers;
     panel.log_y = quantity.log;
     if (quantity.log) panel.y_low = kLeast;

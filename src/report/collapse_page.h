@@ -10,8 +10,9 @@ namespace normscope {
 // A quantity to draw over the layers.
 struct CollapseQuantity {
   double TokenMeasures::*measure;
-  const char* name;   // of files
-  const char* title;  // with its symbol
+  const char* name;  // of files
+  const char* symbol;
+  const char* title;
   bool log = false;
 };
 std::span<const CollapseQuantity> collapse_quantities();
