@@ -117,7 +117,9 @@ void require_valid(const BlockSpec& spec) {
     throw InputError(fmt::format("Dropout {} is not a probability from 0 to below 1.", spec.dropout));
   }
   if (spec.norm.projection == Projection::normals) {
-    throw InputError("A norm with learned normals needs training; a block here takes norms without them.");
+    throw InputError(
+        fmt::format("The norm {} has learned normals, which need training; a block here takes norms without.",
+                    name_of(spec.norm)));
   }
 }
 
