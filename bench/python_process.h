@@ -2,9 +2,11 @@
 // Competitors written in Python run in a process of their own and answer in JSON.
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -42,5 +44,36 @@ inline std::string output_of(const std::string& command) {
     output.append(buffer.data(), got);
   return output;
 }
+
+// A competitor that stays: it answers every line written to the pipe `questions` of its directory by a line,
+// and says one before the first question. An empty answer: it is gone.
+class PythonDialogue {
+ public:
+  PythonDialogue(const std::string& command, const std::filesystem::path& directory)
+      : pipe_((directory / "questions").string()) {
+    if (mkfifo(pipe_.c_str(), S_IRUSR | S_IWUSR) == 0) answers_.reset(popen(command.c_str(), "r"));
+  }
+
+  // Before any question.
+  std::string greeting() { return line(); }
+  std::string ask(const std::string& question) {
+    if (!questions_.is_open()) questions_.open(pipe_);
+    questions_ << question << std::endl;
+    return line();
+  }
+
+ private:
+  std::string line() {
+    std::string text;
+    for (int c = 0; answers_ && (c = fgetc(answers_.get())) != EOF && c != '\n';) {
+      text += static_cast<char>(c);
+    }
+    return text;
+  }
+
+  std::string pipe_;
+  std::unique_ptr<FILE, int (*)(FILE*)> answers_{nullptr, pclose};
+  std::ofstream questions_;  // closed first, which ends the competitor
+};
 
 }  // namespace normscope::bench

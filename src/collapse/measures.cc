@@ -19,38 +19,44 @@ double square(double value) {
   return value * value;
 }
 
-// √(‖·‖₁‖·‖_∞): greatest sum of absolute values of a column times that of a row.
-double one_infinity_norm(const Matrix<double>& x) {
-  std::vector<double> column(x.cols());
-  double row_most = 0;
-  for (std::size_t i = 0; i < x.rows(); ++i) {
-    double sum = 0;
-    for (std::size_t j = 0; j < x.cols(); ++j) {
-      sum += std::fabs(x(i, j));
-      column[j] += std::fabs(x(i, j));
-    }
-    row_most = std::max(row_most, sum);
-  }
-  const double column_most = column.empty() ? 0 : *std::max_element(column.begin(), column.end());
-  return std::sqrt(row_most * column_most);
-}
-
-double frobenius(const Matrix<double>& x) {
-  double sum = 0;
-  for (const double value : x.values()) sum += square(value);
-  return std::sqrt(sum);
-}
-
-Matrix<double> without_mean(const Matrix<double>& x) {
+std::vector<double> mean_token(const Matrix<double>& x) {
   std::vector<double> mean(x.cols());
   for (std::size_t i = 0; i < x.rows(); ++i) {
-    for (std::size_t j = 0; j < x.cols(); ++j) mean[j] += x(i, j) / static_cast<double>(x.rows());
+    for (std::size_t j = 0; j < x.cols(); ++j) mean[j] += x(i, j);
   }
-  Matrix<double> centred(x.rows(), x.cols());
+  for (double& value : mean) value /= static_cast<double>(x.rows());
+  return mean;
+}
+
+struct Norms {
+  double frobenius = 0;
+  double one_infinity = 0;  // √(‖·‖₁‖·‖_∞): greatest sum of absolute values of a column times that of a row
+};
+
+// Of the tokens less `shift`.
+Norms norms_of(const Matrix<double>& x, std::span<const double> shift) {
+  constexpr std::size_t lanes = 4;  // partial sums of a row, which shorten the chain of additions
+  std::vector<double> column(x.cols());
+  double row_most = 0, squares = 0;
   for (std::size_t i = 0; i < x.rows(); ++i) {
-    for (std::size_t j = 0; j < x.cols(); ++j) centred(i, j) = x(i, j) - mean[j];
+    std::array<double, lanes> absolute{}, square_sum{};
+    const auto row = x[i];
+    const auto add = [&](std::size_t j, std::size_t lane) {
+      const double value = row[j] - shift[j];
+      column[j] += std::fabs(value);
+      absolute[lane] += std::fabs(value);
+      square_sum[lane] += square(value);
+    };
+    std::size_t j = 0;
+    for (; j + lanes <= x.cols(); j += lanes) {
+      for (std::size_t lane = 0; lane < lanes; ++lane) add(j + lane, lane);
+    }
+    for (std::size_t lane = 0; j < x.cols(); ++j, ++lane) add(j, lane);
+    row_most = std::max(row_most, (absolute[0] + absolute[1]) + (absolute[2] + absolute[3]));
+    squares += (square_sum[0] + square_sum[1]) + (square_sum[2] + square_sum[3]);
   }
-  return centred;
+  const double column_most = column.empty() ? 0 : *std::max_element(column.begin(), column.end());
+  return {std::sqrt(squares), std::sqrt(row_most * column_most)};
 }
 
 // Tokens joined, directly or through others, by `join`.
@@ -72,25 +78,39 @@ class Clusters {
   std::vector<std::size_t> parent_;
 };
 
-// Mean |cos| of the differences of tokens 0 and 1, 2 and 3, …, from inner products of the centred tokens
-// (which lose no digits when all tokens are nearly equal).
-double difference_cosine(const Matrix<double>& products) {
-  const std::size_t count = products.rows() / 2;
+// x·xᵀ on and below the diagonal; above it, some.
+Matrix<double> inner_products(const Matrix<double>& x) {
+  constexpr std::size_t strip = 64;
+  const std::size_t n = x.rows(), d = x.cols();
+  Matrix<double> products(n, n);
+  for (std::size_t first = 0; first < n; first += strip) {
+    const std::size_t count = std::min(strip, n - first), last = first + count;
+    multiply<double>(1, MatrixView<const double>(x.data() + first * d, count, d), x.view().first_rows(last),
+                     Transpose::yes, 0, MatrixView<double>(products.data() + first * n, count, last, n));
+  }
+  return products;
+}
+
+// Mean |cos| of the differences of tokens 0 and 1, 2 and 3, …
+double difference_cosine(const Matrix<double>& x) {
+  const std::size_t count = x.rows() / 2;
   if (count < 2) return kNone;
-  const auto dot = [&](std::size_t a, std::size_t b) {
-    return products(2 * a, 2 * b) - products(2 * a, 2 * b + 1) - products(2 * a + 1, 2 * b) +
-           products(2 * a + 1, 2 * b + 1);
-  };
+  Matrix<double> differences(count, x.cols());
+  for (std::size_t m = 0; m < count; ++m) {
+    for (std::size_t j = 0; j < x.cols(); ++j) differences(m, j) = x(2 * m, j) - x(2 * m + 1, j);
+  }
+  const Matrix<double> products = inner_products(differences);
   double sum = 0;
   for (std::size_t a = 0; a < count; ++a) {
     for (std::size_t b = 0; b < a; ++b) {
-      const double length = std::sqrt(dot(a, a) * dot(b, b));
-      if (length > 0) sum += std::min(1.0, std::fabs(dot(a, b)) / length);
+      const double length = std::sqrt(products(a, a) * products(b, b));
+      if (length > 0) sum += std::min(1.0, std::fabs(products(a, b)) / length);
     }
   }
   return sum / (0.5 * static_cast<double>(count) * static_cast<double>(count - 1));
 }
 
+// products: on and below the diagonal.
 void measure_cosines(const Matrix<double>& products, TokenMeasures& measures) {
   const std::size_t n = products.rows();
   if (n < 2) {
@@ -135,6 +155,7 @@ std::vector<double> singular_values_of(const Matrix<double>& x, const Matrix<dou
     const Eigen::Map<const Values> outer(products.data(), n, n);
     Values inner;
     if (d < n) inner.noalias() = tokens.transpose() * tokens;
+    // Reads what is on and below the diagonal.
     const Eigen::SelfAdjointEigenSolver<Values> solver(d < n ? inner : Values(outer), Eigen::EigenvaluesOnly);
     values = solver.eigenvalues().cwiseMax(0).cwiseSqrt();
   } else {
@@ -165,12 +186,6 @@ void measure_spectrum(std::span<const double> values, std::size_t n, std::size_t
   }
   measures.effective_rank = most > 0 ? std::exp(entropy) : 0;
   measures.least_singular = values.empty() ? 0 : values.back();
-}
-
-Matrix<double> inner_products(const Matrix<double>& x) {
-  Matrix<double> products(x.rows(), x.rows());
-  multiply<double>(1, x.view(), x.view(), Transpose::yes, 0, products.view());
-  return products;
 }
 
 }  // namespace
@@ -217,16 +232,16 @@ TokenMeasures measure_tokens(std::type_identity_t<MatrixView<const T>> tokens, S
                              std::vector<double>* singular_values) {
   Matrix<double> x(tokens.rows, tokens.cols);
   for (std::size_t i = 0; i < tokens.rows; ++i) std::copy(tokens[i].begin(), tokens[i].end(), x[i].begin());
-  const Matrix<double> centred = without_mean(x);
+  const Norms whole = norms_of(x, std::vector<double>(x.cols()));
+  const Norms centred = norms_of(x, mean_token(x));
   TokenMeasures measures;
-  measures.mu = frobenius(centred);
-  measures.norm = frobenius(x);
+  measures.mu = centred.frobenius;
+  measures.norm = whole.frobenius;
   measures.relative = measures.norm > 0 ? std::min(1.0, measures.mu / measures.norm) : 0;
-  const double whole = one_infinity_norm(x);
-  measures.residual = whole > 0 ? one_infinity_norm(centred) / whole : 0;
+  measures.residual = whole.one_infinity > 0 ? centred.one_infinity / whole.one_infinity : 0;
   const Matrix<double> products = inner_products(x);
   measure_cosines(products, measures);
-  measures.difference_cosine = difference_cosine(inner_products(centred));
+  measures.difference_cosine = difference_cosine(x);
   if (spectrum == Spectrum::no) {
     measures.rank = measures.rank_share = measures.stable_rank = measures.effective_rank =
         measures.least_singular = kNone;
