@@ -307,15 +307,15 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
       for (const std::uint64_t seed : seeds) plan.runs.push_back({norm, seed});
     }
   }
-  if (plan.settings.adam.schedule.steps < plan.settings.steps) {
-    note(common, fmt::format("The learning rate is 0 from step {} on (--decay-steps), of {} steps (--steps).",
-                             plan.settings.adam.schedule.steps, plan.settings.steps));
-  }
   const Provenance origin = provenance(0, executor.threads());
   if (!record && !common.out.empty()) record.emplace(common.out, kCommand, origin, plan);
   MajorityTraining training(plan.settings, plan.runs, executor);
   if (resume) record->restore(training);
   if (record) record->set_checkpoint_every(checkpoint_every);
+  if (!training.done() && plan.settings.adam.schedule.steps < plan.settings.steps) {
+    note(common, fmt::format("The learning rate is 0 from step {} on (--decay-steps), of {} steps (--steps).",
+                             plan.settings.adam.schedule.steps, plan.settings.steps));
+  }
   const TrainingTime time = train(training, record ? &*record : nullptr, "Training", common, executor);
 
   const Json results = results_json(training, time, origin);

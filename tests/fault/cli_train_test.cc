@@ -419,7 +419,9 @@ TEST_F(TrainCommand, AttentionToOneTokenHasNoEntropy) {
     const std::string call =
         std::string("train majority --length 1 --margin 1 --classes 3 --samples 60 --steps 20 --path ") +
         path;
-    EXPECT_EQ(result_of(call)["runs"][0]["attention_entropy"], 0.0) << path;
+    const json entropy = result_of(call)["runs"][0]["attention_entropy"];
+    EXPECT_GE(entropy, 0.0) << path;
+    EXPECT_LT(entropy, 1e-6) << path;  // what rounding of float leaves
     EXPECT_EQ(run(call).out.find("-0.0"), std::string::npos) << path;
   }
 }

@@ -55,7 +55,9 @@ TEST(MajorityFigures, BandsStayWithinWhatIsPossible) {
       const bool loss = line.find("loss") != std::string::npos,
                  angle = line.find("Angle") != std::string::npos;
       EXPECT_EQ(ends[0], 0) << line;
-      if (!loss) EXPECT_EQ(ends[1], angle ? 90 : 1) << line;
+      if (!loss) {
+        EXPECT_EQ(ends[1], angle ? 90 : 1) << line;
+      }
     }
   }
 }
