@@ -48,8 +48,8 @@ struct BlockWeights {
   Matrix<T> output;           // d × d
   Matrix<T> up, down;         // d × f, f × d; empty if the block has no feed-forward
   std::vector<T> query_key_value_bias, output_bias, up_bias, down_bias;
-  // Gain and bias of the norms, if affine: of attention and of feed-forward; sandwich has one more inside
-  // each.
+  // Gain and bias of the norms, if affine: of attention and of feed-forward. Sandwich has one more norm
+  // inside each, after f, without gain and bias.
   std::vector<T> attention_gain, attention_bias, feed_forward_gain, feed_forward_bias;
 };
 

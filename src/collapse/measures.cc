@@ -1,5 +1,5 @@
-// Measures of one set of tokens. Everything follows from the tokens and their inner products, which are
-// formed once.
+// Measures of one set of tokens. Inner products of all pairs are formed in strips and never held: memory
+// stays O(n·d).
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
@@ -78,17 +78,18 @@ class Clusters {
   std::vector<std::size_t> parent_;
 };
 
-// x·xᵀ on and below the diagonal; above it, some.
-Matrix<double> inner_products(const Matrix<double>& x) {
+// Calls body(i, products) for every token i with its inner products with tokens 0, …, i.
+template <class Body>
+void for_inner_products(const Matrix<double>& x, const Body& body) {
   constexpr std::size_t strip = 64;
   const std::size_t n = x.rows(), d = x.cols();
-  Matrix<double> products(n, n);
+  Matrix<double> products(std::min(strip, n), n);
   for (std::size_t first = 0; first < n; first += strip) {
     const std::size_t count = std::min(strip, n - first), last = first + count;
     multiply<double>(1, MatrixView<const double>(x.data() + first * d, count, d), x.view().first_rows(last),
-                     Transpose::yes, 0, MatrixView<double>(products.data() + first * n, count, last, n));
+                     Transpose::yes, 0, MatrixView<double>(products.data(), count, last, n));
+    for (std::size_t i = first; i < last; ++i) body(i, products[i - first].first(i + 1));
   }
-  return products;
 }
 
 // Mean |cos| of the differences of tokens 0 and 1, 2 and 3, …
@@ -99,33 +100,33 @@ double difference_cosine(const Matrix<double>& x) {
   for (std::size_t m = 0; m < count; ++m) {
     for (std::size_t j = 0; j < x.cols(); ++j) differences(m, j) = x(2 * m, j) - x(2 * m + 1, j);
   }
-  const Matrix<double> products = inner_products(differences);
+  std::vector<double> squares;  // of the differences so far
   double sum = 0;
-  for (std::size_t a = 0; a < count; ++a) {
+  for_inner_products(differences, [&](std::size_t a, std::span<const double> products) {
+    squares.push_back(products[a]);
     for (std::size_t b = 0; b < a; ++b) {
-      const double length = std::sqrt(products(a, a) * products(b, b));
-      if (length > 0) sum += std::min(1.0, std::fabs(products(a, b)) / length);
+      const double length = std::sqrt(squares[a] * squares[b]);
+      if (length > 0) sum += std::min(1.0, std::fabs(products[b]) / length);
     }
-  }
+  });
   return sum / (0.5 * static_cast<double>(count) * static_cast<double>(count - 1));
 }
 
-// products: on and below the diagonal.
-void measure_cosines(const Matrix<double>& products, TokenMeasures& measures) {
-  const std::size_t n = products.rows();
+void measure_cosines(const Matrix<double>& x, TokenMeasures& measures) {
+  const std::size_t n = x.rows();
   if (n < 2) {
     measures.min_cosine = measures.mean_cosine = measures.mean_abs_cosine = measures.near_share = kNone;
     measures.clusters = 1;
     return;
   }
-  std::vector<double> inverse(n);
-  for (std::size_t i = 0; i < n; ++i) inverse[i] = products(i, i) > 0 ? 1 / std::sqrt(products(i, i)) : 0;
+  std::vector<double> inverse;  // 1/norm of the tokens so far
   Clusters clusters(n);
   double least = 1, sum = 0, absolute = 0;
   std::size_t near = 0;
-  for (std::size_t i = 0; i < n; ++i) {
+  for_inner_products(x, [&](std::size_t i, std::span<const double> products) {
+    inverse.push_back(products[i] > 0 ? 1 / std::sqrt(products[i]) : 0);
     for (std::size_t j = 0; j < i; ++j) {
-      const double cosine = std::clamp(products(i, j) * inverse[i] * inverse[j], -1.0, 1.0);
+      const double cosine = std::clamp(products[j] * inverse[i] * inverse[j], -1.0, 1.0);
       least = std::min(least, cosine);
       sum += cosine;
       absolute += std::fabs(cosine);
@@ -134,7 +135,7 @@ void measure_cosines(const Matrix<double>& products, TokenMeasures& measures) {
         clusters.join(i, j);
       }
     }
-  }
+  });
   const double pairs = 0.5 * static_cast<double>(n) * static_cast<double>(n - 1);
   measures.min_cosine = least;
   measures.mean_cosine = sum / pairs;
@@ -146,17 +147,21 @@ void measure_cosines(const Matrix<double>& products, TokenMeasures& measures) {
 // Falling. Of float tokens from their inner products in double, whose error (about 1e-8 σ₁) is below float's
 // own; of double tokens by a decomposition of the tokens themselves.
 template <class T>
-std::vector<double> singular_values_of(const Matrix<double>& x, const Matrix<double>& products) {
+std::vector<double> singular_values_of(const Matrix<double>& x) {
   using Values = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto n = static_cast<Eigen::Index>(x.rows()), d = static_cast<Eigen::Index>(x.cols());
   const Eigen::Map<const Values> tokens(x.data(), n, d);
   Eigen::VectorXd values;
   if constexpr (std::is_same_v<T, float>) {
-    const Eigen::Map<const Values> outer(products.data(), n, n);
-    Values inner;
-    if (d < n) inner.noalias() = tokens.transpose() * tokens;
-    // Reads what is on and below the diagonal.
-    const Eigen::SelfAdjointEigenSolver<Values> solver(d < n ? inner : Values(outer), Eigen::EigenvaluesOnly);
+    Values products = Values::Zero(std::min(n, d), std::min(n, d));
+    if (d < n) {
+      products.noalias() = tokens.transpose() * tokens;
+    } else {  // the solver reads what is on and below the diagonal
+      for_inner_products(x, [&](std::size_t i, std::span<const double> row) {
+        std::copy(row.begin(), row.end(), products.data() + i * x.rows());
+      });
+    }
+    const Eigen::SelfAdjointEigenSolver<Values> solver(products, Eigen::EigenvaluesOnly);
     values = solver.eigenvalues().cwiseMax(0).cwiseSqrt();
   } else {
     // The triangular factor has the singular values of the tokens, and is small.
@@ -239,15 +244,14 @@ TokenMeasures measure_tokens(std::type_identity_t<MatrixView<const T>> tokens, S
   measures.norm = whole.frobenius;
   measures.relative = measures.norm > 0 ? std::min(1.0, measures.mu / measures.norm) : 0;
   measures.residual = whole.one_infinity > 0 ? centred.one_infinity / whole.one_infinity : 0;
-  const Matrix<double> products = inner_products(x);
-  measure_cosines(products, measures);
+  measure_cosines(x, measures);
   measures.difference_cosine = difference_cosine(x);
   if (spectrum == Spectrum::no) {
     measures.rank = measures.rank_share = measures.stable_rank = measures.effective_rank =
         measures.least_singular = kNone;
     return measures;
   }
-  const std::vector<double> values = singular_values_of<T>(x, products);
+  const std::vector<double> values = singular_values_of<T>(x);
   measure_spectrum<T>(values, x.rows(), x.cols(), measures);
   if (singular_values != nullptr) *singular_values = values;
   return measures;
