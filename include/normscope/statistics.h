@@ -1,5 +1,5 @@
 #pragma once
-// Means over seeds, with their uncertainty.
+// Means and shares, with their uncertainty.
 #include <cstddef>
 #include <span>
 
@@ -14,5 +14,9 @@ struct Interval {
   double half_width() const { return (high - low) / 2; }
 };
 Interval mean_interval(std::span<const double> values);
+
+// Share of `hits` in `count` independent trials with Wilson's 95 % interval, which also serves shares near 0
+// and 1. No trial: all NaN.
+Interval share_interval(std::size_t hits, std::size_t count);
 
 }  // namespace normscope
