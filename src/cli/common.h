@@ -31,6 +31,7 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
                       const std::vector<std::string>& examples);
 
 void add_heatmap(CLI::App& app, Common& common);
+void add_equilibria(CLI::App& app, Common& common);
 void add_keys(CLI::App& app, Common& common);
 void add_train(CLI::App& app, Common& common);
 void add_paper(CLI::App& app, Common& common);

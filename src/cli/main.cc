@@ -126,6 +126,7 @@ int run(const std::vector<std::string>& arguments) {
   Common common;
   add_keys(app, common);
   add_heatmap(app, common);
+  add_equilibria(app, common);
   add_train(app, common);
   add_paper(app, common);
 
