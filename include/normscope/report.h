@@ -184,6 +184,7 @@ struct PhaseFigure {
   };
   std::vector<Panel> panels;
   std::vector<Map> maps;
+  std::vector<std::string> order;  // names that take the first colours, drawn or not
   std::string caption;
 };
 std::string phase_svg(const PhaseFigure& figure);
@@ -209,6 +210,7 @@ struct EquilibriaRun {
 // Colours mean the same in every figure of the system.
 PhaseFigure phase_figure(const EquilibriaRun& run, const EquilibriaRun::Weight& weight);
 std::string phase_name(Fate fate);
+std::vector<std::string> phase_order();  // PhaseFigure::order
 std::string equilibria_verdict(const EquilibriaRun& run);
 // What happens to rows that cancel, and how many starts met one.
 std::string zero_row_policy(const EquilibriaRun& run);

@@ -401,9 +401,8 @@ std::string screen(const EquilibriaRun& run, bool trajectories) {
     text += fmt::format("\nRanks at the end, N = {}, d = {}: {}\n", run.n, run.d, starts) + ranks_table(run);
   }
   text += fmt::format(
-      "\nRank: singular values above {:g} of the largest. Settled: from layer {} to {} it stayed, and they "
-      "moved by at "
-      "most {:g} %.\n",
+      "\nRank: singular values above {:g} of the largest. Settled: from layer {} to {} it stayed, and "
+      "they moved by at most {:g} %.\n",
       RankOptions::rank_tolerance, run.layers / 2, run.layers, 100 * RankOptions::settled_change);
   return text + zero_row_policy(run) + "\n" + equilibria_verdict(run) + "\n";
 }

@@ -76,9 +76,8 @@ Claim first_token_claim(const WuSettings& settings) {
                                settings.all_w.size());
   claim.holds = share.low > 0.99 ? Holds::yes : Holds::no;
   claim.why =
-      "Token 1 sees itself only: (x, y) becomes a multiple of (x, y + wtx), at a distance of about 1/(wt). "
-      "Those that "
-      "are not there yet start near the other end and are on their way round.";
+      "Token 1 sees itself only: (x, y) becomes a multiple of (x, y + wtx), at a distance of about "
+      "1/(wt). Those that are not there yet start near the other end and are on their way round.";
   return claim;
 }
 
@@ -99,9 +98,8 @@ Claim arcs_claim(const WuSettings& settings, const Executor& executor) {
   claim.published = "½ − arcsin(1/w)/2π of the circle: " + claim.published;
   claim.holds = mismatches == 0 ? Holds::yes : Holds::no;
   claim.why = fmt::format(
-      "{} mismatches over {} angles at each of {} w; shares differ by at most {:.1e}. (0, −1) itself is "
-      "singular: the rows "
-      "cancel. {} of the angles met it.",
+      "{} mismatches over {} angles at each of {} w; shares differ by at most {:.1e}. (0, −1) itself "
+      "is singular: the rows cancel. {} of the angles met it.",
       mismatches, settings.angles, settings.all_w.size(), furthest, singular);
   return claim;
 }
@@ -124,16 +122,15 @@ Claim coupled_claim(const WuSettings& settings, const Executor& executor) {
   claim.holds = less ? Holds::conditionally : all_above ? Holds::yes : Holds::open;
   claim.condition = "token 1 has converged before token 2 moves, as the figure draws it";
   claim.why = fmt::format(
-      "{} random starts of both tokens at each w, {} layers, {} not settled or singular; 95 % intervals. "
-      "Token 1 needs about "
-      "1/(wt), and beside a token 1 on its way the arc that leads to B is smaller.",
+      "{} random starts of both tokens at each w, {} layers, {} not settled or singular; 95 % "
+      "intervals. Token 1 needs about 1/(wt), and beside a token 1 on its way the arc that leads to B "
+      "is smaller.",
       settings.starts, settings.layers, unsettled);
   return claim;
 }
 
-// Starts of Fig. 1, in degrees: token 1 near the upper end of its axis, token 2 in the arc of B; and one that
-// collapses although token 2 starts in that arc.
-constexpr std::pair<double, double> kShown[] = {{85, 200}, {100, 245}, {20, 215}};
+// Starts of Fig. 1, in degrees: token 2 is in the arc of B; the last collapses all the same.
+constexpr std::pair<double, double> kShown[] = {{85, 200}, {60, 230}, {20, 215}};
 
 PhaseFigure::Path path_of(const TokenPath& path, std::size_t token, const std::string& name) {
   constexpr std::size_t shown = 40;
@@ -152,7 +149,7 @@ PhaseFigure::Panel fig1_panel(const std::string& title, double w, bool scale) {
   for (const auto& [one, two] : kShown) {
     const TokenPath path = token_path(w, circle_start(one * kPi / 180, two * kPi / 180), 1000, scale);
     panel.paths.push_back(path_of(path, 0, "token 1"));
-    panel.paths.push_back(path_of(path, 1, scale ? phase_name(path.fate) : phase_name(Fate::collapsed)));
+    panel.paths.push_back(path_of(path, 1, scale ? phase_name(path.fate) : "token 2, without LayerNorm"));
     panel.paths.back().hint = "token 2";
   }
   return panel;
@@ -171,9 +168,8 @@ std::vector<Claim> claims_of_wu1(const WuSettings& settings, const Executor& exe
       kCollapseLayers, identity, jordan, settings.w);
   without.holds = identity < 1e-9 && jordan < 1e-9 ? Holds::yes : Holds::no;
   without.why = fmt::format(
-      "{} random starts on the circle. With W_V = I the point is where token 1 starts; with the Jordan block "
-      "the tokens "
-      "run away together, since its powers grow.",
+      "{} random starts on the circle. With W_V = I the point is where token 1 starts; with the Jordan "
+      "block the tokens run away together, since its powers grow.",
       settings.starts);
   Claim with;
   with.where = "Fig. 1";
@@ -191,6 +187,7 @@ std::vector<Claim> claims_of_wu1(const WuSettings& settings, const Executor& exe
 
 Figure wu1_figure(const WuSettings& settings, const Executor&) {
   PhaseFigure figure;
+  figure.order = phase_order();
   figure.panels = {
       fig1_panel("Without LayerNorm, W_V = I", 0, false),
       fig1_panel(fmt::format("With LayerNorm, w = {:g}: layers run inwards", settings.w), settings.w, true)};
@@ -265,9 +262,8 @@ std::vector<Claim> claims_of_wu_theorem3(const WuSettings&, const Executor& exec
       built, most, largest_residual, wrong);
   count.holds = wrong == 0 ? Holds::yes : Holds::no;
   count.why =
-      "With m = N − k + 1 equal tokens the next one needs −m/w where the others have −1/w, hence m ≤ w; m < "
-      "w is "
-      "enough for 2ᵏ.";
+      "With m = N − k + 1 equal tokens the next one needs −m/w where the others have −1/w, hence m ≤ "
+      "w; m < w is enough for 2ᵏ.";
   bound.measured = fmt::format("exceeded in {} of {} cases (N, d, w, k), {} of the {} with full rank",
                                exceeded, cases, exceeded_full, full);
   bound.holds = exceeded == 0 ? Holds::yes : exceeded_full == 0 ? Holds::conditionally : Holds::no;

@@ -180,6 +180,10 @@ ReportTable ranks_table(const EquilibriaRun& run) {
 
 }  // namespace
 
+std::vector<std::string> phase_order() {
+  return {phase_name(Fate::apart), phase_name(Fate::collapsed), "token 1"};
+}
+
 std::string phase_name(Fate fate) {
   switch (fate) {
     case Fate::apart:
@@ -196,6 +200,7 @@ std::string phase_name(Fate fate) {
 
 PhaseFigure phase_figure(const EquilibriaRun& run, const Weight& weight) {
   PhaseFigure figure;
+  figure.order = phase_order();
   figure.panels = {fixed_token_panel(weight.w, 1), fixed_token_panel(weight.w, -1)};
   if (!weight.paths.empty()) figure.panels.push_back(coupled_panel(weight));
   if (!weight.map.empty()) {
@@ -213,8 +218,8 @@ PhaseFigure phase_figure(const EquilibriaRun& run, const Weight& weight) {
     figure.maps.push_back(std::move(map));
   }
   figure.caption =
-      "Arrows: the way one layer turns token 2. A ring marks where a row becomes zero: it stays zero in that "
-      "layer. " +
+      "Arrows: the way one layer turns token 2. A ring marks where a row becomes zero: it stays zero "
+      "in that layer. " +
       made_by(run);
   return figure;
 }
@@ -229,8 +234,8 @@ std::string zero_row_policy(const EquilibriaRun& run) {
     all += weight.ranks.starts;
   }
   std::string text = fmt::format(
-      "Zero rows: a row that cancels stays zero in that layer and is counted; the next layer attends again. "
-      "{} of {} random starts met one.",
+      "Zero rows: a row that cancels stays zero in that layer and is counted; the next layer attends "
+      "again. {} of {} random starts met one.",
       met, all);
   for (const Weight& weight : run.weights) {
     for (std::size_t i = 0; i < weight.paths.size(); ++i) {
@@ -278,24 +283,24 @@ Page equilibria_page(const EquilibriaRun& run, std::string data) {
   page.title = "Where deep attention with a norm ends";
   page.verdict = equilibria_verdict(run);
   page.paragraphs = {
-      "Causal attention without scores, the value matrix W = [[1, w], [0, 1]] (in d dimensions the Jordan "
-      "block with w above the diagonal) and scaling of each row to norm 1, layer after layer: the system of "
-      "Wu et al. (2024), Theorem 3. Token 1 goes to (0, 1) or (0, −1). Once it is there, token 2 goes to B, "
-      "apart from token 1, from the arc between A and S, and to C, the collapse, from the other. But token 1 "
-      "needs about 1/(wt) to get there, and from random starts token 2 has mostly collapsed by then.",
+      "Causal attention without scores, the value matrix W = [[1, w], [0, 1]] (in d dimensions the "
+      "Jordan block with w above the diagonal) and scaling of each row to norm 1, layer after layer: "
+      "the system of Wu et al. (2024), Theorem 3. Token 1 goes to (0, 1) or (0, −1). Once it is there, "
+      "token 2 goes to B, apart from token 1, from the arc between A and S, and to C, the collapse, "
+      "from the other. But token 1 needs about 1/(wt) to get there, and from random starts token 2 has "
+      "mostly collapsed by then.",
       zero_row_policy(run),
       fmt::format("Ranks count the singular values above {:g} times the largest after {} layers. A start is "
-                  "settled if from half "
-                  "the layers to all of them the rank stayed, none of these values moved by more than {:g} % "
-                  "and the last layer "
-                  "moved no entry by more than {:g} divided by the layers.",
+                  "settled if from half the layers to all of them the rank stayed, none of these "
+                  "values moved by more than {:g} % and the last layer moved no entry by more than "
+                  "{:g} divided by the layers.",
                   RankOptions::rank_tolerance, run.layers, 100 * RankOptions::settled_change,
                   RankOptions::settled_step),
-      "Linearly stable: all eigenvalues of a layer's derivative on the product of spheres lie inside the "
-      "unit circle, apart from marginal ones, which are exactly 1 because the value matrix is a Jordan "
-      "block. Along those a token comes back from one side at best, like 1/t. The published bound "
-      "N/(N − (N−1)/w²) on SRank is proven for full rank; own bound is what the same argument gives for the "
-      "other ranks."};
+      "Linearly stable: all eigenvalues of a layer's derivative on the product of spheres lie inside "
+      "the unit circle, apart from marginal ones, which are exactly 1 because the value matrix is a "
+      "Jordan block. Along those a token comes back from one side at best, like 1/t. The published "
+      "bound N/(N − (N−1)/w²) on SRank is proven for full rank; own bound is what the same argument "
+      "gives for the other ranks."};
   for (std::size_t i = 0; i < std::min(most_figures, run.weights.size()); ++i) {
     const Weight& weight = run.weights[i];
     const PhaseFigure figure = phase_figure(run, weight);

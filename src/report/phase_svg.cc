@@ -190,28 +190,29 @@ bool hollow(const std::string& name) {
 
 std::string map_cells(const Map& map, draw::Names& names, double x0, double y0) {
   const double side = kMap / static_cast<double>(map.cells);
-  std::string svg;
+  std::string svg, rings;
   for (std::size_t row = 0; row < map.cells; ++row) {
     const double y = y0 + kMap - side * static_cast<double>(row + 1);
     for (std::size_t column = 0; column < map.cells;) {
       const std::size_t value = map.values[row * map.cells + column], first = column;
       while (column < map.cells && map.values[row * map.cells + column] == value) ++column;
       if (value >= map.names.size()) continue;
-      const double x = x0 + side * static_cast<double>(first);
       if (hollow(map.names[value])) {
         for (std::size_t c = first; c < column; ++c) {
-          svg += mark_shape(MarkKind::singular, x0 + side * (static_cast<double>(c) + 0.5), y + side / 2,
-                            draw::hint(map.names[value]), std::min(6.5, 0.6 * side));
+          rings += mark_shape(MarkKind::singular, x0 + side * (static_cast<double>(c) + 0.5), y + side / 2,
+                              draw::hint(map.names[value]), std::min(6.5, 0.6 * side));
         }
         continue;
       }
-      svg += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>",
-                         x, y, side * static_cast<double>(column - first), side,
-                         draw::colour(names.index_of(map.names[value])));
+      svg +=
+          fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>",
+                      x0 + side * static_cast<double>(first), y, side * static_cast<double>(column - first),
+                      side, draw::colour(names.index_of(map.names[value])));
     }
     svg += "\n";
   }
-  return "<g fill-opacity=\"0.55\" shape-rendering=\"crispEdges\">\n" + svg + "</g>\n";
+  // One opacity for all, or neighbours that share a pixel would show a seam.
+  return "<g opacity=\"0.55\" shape-rendering=\"crispEdges\">\n" + svg + "</g>\n" + rings;
 }
 
 std::string map_svg(const Map& map, draw::Names& names, double left, double top) {
@@ -242,21 +243,20 @@ std::string map_svg(const Map& map, draw::Names& names, double left, double top)
 // Bands and lines by colour, marks by shape.
 std::vector<draw::LegendEntry> legend_of(const PhaseFigure& figure, draw::Names& names) {
   std::vector<draw::LegendEntry> entries;
-  const auto band = [&](const std::string& name) {
-    if (names.index_of(name) < entries.size()) return;
+  const auto add = [&](const std::string& name, bool band) {
+    const auto known = [&](const draw::LegendEntry& entry) { return entry.name == name; };
+    if (std::any_of(entries.begin(), entries.end(), known)) return;
+    const std::string_view colour = draw::colour(names.index_of(name));
     entries.push_back(
-        {fmt::format("<path d=\"M0 0H30\" stroke=\"{}\" stroke-width=\"9\" stroke-opacity=\"0.55\"/>",
-                     draw::colour(names.index_of(name))),
+        {band ? fmt::format("<path d=\"M0 0H30\" stroke=\"{}\" stroke-width=\"9\" stroke-opacity=\"0.55\"/>",
+                            colour)
+              : fmt::format("<path d=\"M0 0H30\" stroke=\"{0}\" stroke-width=\"1.5\"/>"
+                            "<circle cx=\"4\" cy=\"0\" r=\"4\" fill=\"{0}\"/>",
+                            colour),
          name});
   };
-  const auto line = [&](const std::string& name) {
-    if (names.index_of(name) < entries.size()) return;
-    entries.push_back(
-        {fmt::format("<path d=\"M0 0H30\" stroke=\"{0}\" stroke-width=\"1.5\"/><circle cx=\"4\" cy=\"0\" "
-                     "r=\"4\" fill=\"{0}\"/>",
-                     draw::colour(names.index_of(name))),
-         name});
-  };
+  const auto band = [&](const std::string& name) { add(name, true); };
+  const auto line = [&](const std::string& name) { add(name, false); };
   bool marks[3] = {};
   for (const Panel& panel : figure.panels) {
     for (const auto& arc : panel.arcs) band(arc.name);
@@ -286,6 +286,7 @@ std::vector<draw::LegendEntry> legend_of(const PhaseFigure& figure, draw::Names&
 
 std::string phase_svg(const PhaseFigure& figure) {
   draw::Names names;
+  for (const std::string& name : figure.order) names.index_of(name);
   const std::size_t count = figure.panels.size() + figure.maps.size();
   const double width = count == 1 ? kColumn + 2 * kEdge : kWidth, inner = width - 2 * kEdge;
   const draw::Legend legend = draw::legend(legend_of(figure, names), kEdge, kEdge, inner);
@@ -293,7 +294,8 @@ std::string phase_svg(const PhaseFigure& figure) {
   double bottom = kEdge + legend.height;
   for (std::size_t i = 0; i < count; ++i) {
     const double left = kEdge + (i % 2 == 0 ? 0 : kColumn + kColumnGap);
-    const double top = kEdge + legend.height + kTitle + static_cast<double>(i / 2) * (kTitle + kHeight);
+    const std::size_t row = i / 2;
+    const double top = kEdge + legend.height + kTitle + static_cast<double>(row) * (kTitle + kHeight);
     svg += i < figure.panels.size() ? panel_svg(figure.panels[i], names, left, top)
                                     : map_svg(figure.maps[i - figure.panels.size()], names, left, top);
     bottom = top + kHeight + 8;
@@ -331,8 +333,9 @@ std::string phase_csv(const PhaseFigure& figure) {
     const double side = 360 / static_cast<double>(std::max<std::size_t>(1, map.cells));
     for (std::size_t i = 0; i < map.values.size() && map.cells > 0; ++i) {
       if (map.values[i] >= map.names.size()) continue;
-      row(map.title, "cell", map.names[map.values[i]], 0, side * (static_cast<double>(i % map.cells) + 0.5),
-          side * (static_cast<double>(i / map.cells) + 0.5));
+      const std::size_t down = i / map.cells, across = i % map.cells;
+      row(map.title, "cell", map.names[map.values[i]], 0, side * (static_cast<double>(across) + 0.5),
+          side * (static_cast<double>(down) + 0.5));
     }
   }
   return csv;
