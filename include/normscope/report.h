@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "normscope/equilibria.h"
 #include "normscope/heatmap.h"
 #include "normscope/mask.h"
 #include "normscope/record.h"
@@ -165,5 +166,82 @@ std::vector<std::vector<std::string>> mask_table(const MaskFigure& figure);
 // "0, 1, 2 …" up to `most` of them.
 std::string centre_list(const MaskProperties& properties, std::size_t most);
 Page mask_page(const MaskFigure& figure, const Provenance& provenance, std::string data);
+// What a dynamical system does on and around the unit circle, in panels two per row, and maps over two angles
+// after them. A name has the same colour everywhere. What is not finite is not drawn.
+struct PhaseFigure {
+  enum class MarkKind { attracting, repelling, singular };  // filled disc, filled diamond, hollow ring
+  struct Mark {
+    MarkKind kind;
+    double x, y;
+    std::string label, hint;
+  };
+  struct Arc {
+    std::string name;
+    double from, to;  // radians from the x axis, counter-clockwise
+    std::string hint;
+  };
+  // One layer moves a point of the circle from the angle by the turn, radians; drawn outside the circle.
+  struct Arrow {
+    double angle, turn;
+  };
+  // A point step by step. Where it is (0, 0), a row that became zero, it has a hollow ring.
+  struct Path {
+    std::string name;
+    std::vector<double> x, y;
+    std::string hint;
+  };
+  struct Panel {
+    std::string title;
+    std::vector<Arc> arcs;
+    std::vector<Arrow> arrows;
+    std::vector<Mark> marks;
+    std::vector<Path> paths;
+    bool inwards =
+        false;          // points of paths move towards the centre with every step, so that none hides another
+    double extent = 1;  // largest |x| or |y| of the paths
+  };
+  // Angles from 0° to 360° on both axes.
+  struct Map {
+    std::string title, x_label, y_label;
+    std::size_t cells = 0;            // per axis
+    std::vector<std::size_t> values;  // cells × cells, from below; each an index of names
+    std::vector<std::string> names;   // a name that contains "zero row" is drawn as hollow rings
+    std::string note;                 // below the map
+  };
+  std::vector<Panel> panels;
+  std::vector<Map> maps;
+  std::vector<std::string> order;  // names that take the first colours, drawn or not
+  std::string caption;
+};
+std::string phase_svg(const PhaseFigure& figure);
+// panel,kind,name,step,x,y: marks, ends of arcs, paths; the cells of maps with their angles in degrees
+std::string phase_csv(const PhaseFigure& figure);
+
+// The system of Wu et al. 2024, Theorem 3: two tokens in the plane, and N tokens in d dimensions, at one or
+// more w.
+struct EquilibriaRun {
+  struct Weight {
+    double w = 0;
+    ArcBasin arc;
+    FinalRanks coupled;                // N = 2, d = 2
+    std::vector<RankSummary> by_rank;  // N, d
+    FinalRanks ranks;                  // N, d
+    std::vector<Fate> map;             // cells × cells
+    std::vector<TokenPath> paths;
+  };
+  std::size_t n = 2, d = 2, starts = 0, layers = 0, cells = 0;
+  std::vector<Weight> weights;
+  Provenance provenance;
+};
+// Colours mean the same in every figure of the system.
+PhaseFigure phase_figure(const EquilibriaRun& run, const EquilibriaRun::Weight& weight);
+std::string phase_name(Fate fate);
+std::vector<std::string> phase_order();  // PhaseFigure::order
+std::string equilibria_verdict(const EquilibriaRun& run);
+// What happens to rows that cancel, and how many starts met one.
+std::string zero_row_policy(const EquilibriaRun& run);
+// w,trajectory,layer,x1,y1,x2,y2,zero_row
+std::string trajectories_csv(const EquilibriaRun& run);
+Page equilibria_page(const EquilibriaRun& run, std::string data);
 
 }  // namespace normscope

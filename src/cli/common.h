@@ -33,6 +33,7 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
 
 void add_collapse(CLI::App& app, Common& common);
 void add_heatmap(CLI::App& app, Common& common);
+void add_equilibria(CLI::App& app, Common& common);
 void add_keys(CLI::App& app, Common& common);
 void add_mask(CLI::App& app, Common& common);
 void add_train(CLI::App& app, Common& common);

@@ -134,6 +134,7 @@ int run(const std::vector<std::string>& arguments) {
   add_heatmap(app, common);
   add_collapse(app, common);
   add_mask(app, common);
+  add_equilibria(app, common);
   add_train(app, common);
   add_paper(app, common);
 

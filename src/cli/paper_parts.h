@@ -55,6 +55,6 @@ struct PaperPart {
 std::span<const PaperPart> paper_parts();
 
 RunPart run_fig1ab, run_fig1cd, run_fig2, run_fig3, run_followups;
-RunPart run_wu2, run_wu6, run_wu7, run_wu8, run_wu9, run_beyond;
+RunPart run_wu1, run_wu2, run_wu5, run_wu6, run_wu7, run_wu8, run_wu9, run_beyond;
 
 }  // namespace normscope::cli

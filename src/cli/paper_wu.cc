@@ -1,11 +1,12 @@
-// Wu et al. 2024: collapse at BERT-base shape, random init.
+// Wu et al. 2024: two tokens in the plane, and collapse at BERT-base shape, random init.
 #include "cli/paper_parts.h"
 #include "paper/wu_collapse.h"
+#include "paper/wu_equilibria.h"
 
 namespace normscope::cli {
 namespace {
 
-WuSettings settings_of(const PaperPlan& plan) {
+WuCollapseSettings settings_of(const PaperPlan& plan) {
   return {plan.samples, plan.deep_samples, plan.seed};
 }
 
@@ -23,8 +24,25 @@ void add_part(Audit& audit, WuPart part) {
   for (ReportTable& table : part.tables) audit.tables.push_back(std::move(table));
 }
 
+WuSettings equilibria_settings(const PaperPlan& plan) {
+  WuSettings settings;
+  settings.seed = plan.seed;
+  return settings;
+}
+
 }  // namespace
 
+void run_wu1(Audit& audit) {
+  const WuSettings settings = equilibria_settings(audit.plan);
+  audit.add(claims_of_wu1(settings, audit.executor));
+  audit.figures.push_back(wu1_figure(settings, audit.executor));
+}
+void run_wu5(Audit& audit) {
+  const WuSettings settings = equilibria_settings(audit.plan);
+  audit.add(claims_of_wu5(settings, audit.executor));
+  audit.add(claims_of_wu_theorem3(settings, audit.executor));
+  audit.figures.push_back(wu5_figure(settings, audit.executor));
+}
 void run_wu2(Audit& audit) {
   add_part(audit, wu_figure2(settings_of(audit.plan), runner(audit, "Wu Fig. 2")));
 }

@@ -203,7 +203,7 @@ void add_mu_figures(WuPart& part, const std::vector<CollapseCurve>& curves, cons
 }
 
 WuPart depth_part(const char* where, const char* name, const std::string& title, std::size_t layers,
-                  std::size_t samples, const WuSettings& settings, const RunCollapse& run) {
+                  std::size_t samples, const WuCollapseSettings& settings, const RunCollapse& run) {
   const auto curves = run(all_variants(), bert_settings(layers, samples, settings.seed));
   WuPart part;
   part.claims = {pure_attention_collapses(where, curves), local_is_slower(where, curves),
@@ -222,16 +222,16 @@ double layers_to_tenth(const CollapseCurve& curve) {
 
 }  // namespace
 
-WuPart wu_figure2(const WuSettings& settings, const RunCollapse& run) {
+WuPart wu_figure2(const WuCollapseSettings& settings, const RunCollapse& run) {
   return depth_part("Wu Fig. 2", "wu2", "12 layers at random init", 12, settings.samples, settings, run);
 }
 
-WuPart wu_figure6(const WuSettings& settings, const RunCollapse& run) {
+WuPart wu_figure6(const WuCollapseSettings& settings, const RunCollapse& run) {
   return depth_part("Wu Fig. 6", "wu6", "128 layers at random init", 128, settings.deep_samples, settings,
                     run);
 }
 
-WuPart wu_figure7(const WuSettings& settings, const RunCollapse& run) {
+WuPart wu_figure7(const WuCollapseSettings& settings, const RunCollapse& run) {
   constexpr std::array temperatures = {1.0 / 64, 1.0, 64.0};
   constexpr std::array labels = {"1/64", "1", "64"};
   std::vector<CollapseCase> cases;
@@ -294,7 +294,7 @@ WuPart wu_figure7(const WuSettings& settings, const RunCollapse& run) {
   return part;
 }
 
-WuPart wu_figure8(const WuSettings& settings, const RunCollapse& run) {
+WuPart wu_figure8(const WuCollapseSettings& settings, const RunCollapse& run) {
   std::vector<CollapseCase> cases;
   for (const char* variant : {"san", "san+norm", "full"}) {
     for (const double dropout : {0.0, kDropout}) {
@@ -342,7 +342,7 @@ WuPart wu_figure8(const WuSettings& settings, const RunCollapse& run) {
   return part;
 }
 
-WuPart wu_figure9(const WuSettings& settings) {
+WuPart wu_figure9(const WuCollapseSettings& settings) {
   std::vector<double> least, mean;
   for (std::size_t sample = 0; sample < std::max<std::size_t>(settings.samples, 8); ++sample) {
     const Matrix<double> x = draw_tokens(parse_token_start("bert"), kTokens, 768, sample, settings.seed);
@@ -367,7 +367,7 @@ WuPart wu_figure9(const WuSettings& settings) {
   return {{claim}, {}, {}};
 }
 
-WuPart wu_beyond(const WuSettings& settings, const RunCollapse& run) {
+WuPart wu_beyond(const WuCollapseSettings& settings, const RunCollapse& run) {
   BlockSpec base = bert_base(0);
   base.width = 192;
   base.heads = 3;

@@ -10,7 +10,7 @@
 
 namespace normscope {
 
-struct WuSettings {
+struct WuCollapseSettings {
   std::size_t samples = 8;       // of the figures with 12 layers
   std::size_t deep_samples = 1;  // of the one with 128
   std::uint64_t seed = 0;
@@ -28,16 +28,16 @@ struct WuPart {
 };
 
 // Fig. 2: μ by layer, five variants under four masks, 12 layers.
-WuPart wu_figure2(const WuSettings& settings, const RunCollapse& run);
+WuPart wu_figure2(const WuCollapseSettings& settings, const RunCollapse& run);
 // Fig. 6: the same over 128 layers.
-WuPart wu_figure6(const WuSettings& settings, const RunCollapse& run);
+WuPart wu_figure6(const WuCollapseSettings& settings, const RunCollapse& run);
 // Fig. 7: d_QK of 1/64, 1, 64.
-WuPart wu_figure7(const WuSettings& settings, const RunCollapse& run);
+WuPart wu_figure7(const WuCollapseSettings& settings, const RunCollapse& run);
 // Fig. 8: all singular values by layer.
-WuPart wu_figure8(const WuSettings& settings, const RunCollapse& run);
+WuPart wu_figure8(const WuCollapseSettings& settings, const RunCollapse& run);
 // Fig. 9: cosines of the initial embeddings.
-WuPart wu_figure9(const WuSettings& settings);
+WuPart wu_figure9(const WuCollapseSettings& settings);
 // Other norms, placements and weights; masks of equal sparsity.
-WuPart wu_beyond(const WuSettings& settings, const RunCollapse& run);
+WuPart wu_beyond(const WuCollapseSettings& settings, const RunCollapse& run);
 
 }  // namespace normscope

@@ -1,0 +1,317 @@
+// What the dynamics of attention with a norm do, in pictures and words, with their numbers.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "normscope/report.h"
+#include "normscope/statistics.h"
+
+namespace normscope {
+namespace {
+
+using Weight = EquilibriaRun::Weight;
+
+constexpr double kPi = std::numbers::pi;
+constexpr std::size_t kShownLayers = 40;  // of a path: later ones lie on each other
+
+std::string percent(double share) {
+  return fmt::format("{:.2f} %", 100 * share);
+}
+
+std::string with_interval(std::size_t hits, std::size_t count) {
+  const Interval interval = share_interval(hits, count);
+  return fmt::format("{} ({:.2f} to {:.2f})", percent(interval.mean), 100 * interval.low,
+                     100 * interval.high);
+}
+
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.6g}", value) : "–";
+}
+
+// By how much a layer turns token 2 beside token 1 at (0, sign).
+double turn_at(double w, int sign, double angle) {
+  std::array<double, 4> tokens = {0, static_cast<double>(sign), std::cos(angle), std::sin(angle)};
+  if (equilibrium_layer(w, {tokens.data(), 2, 2}) > 0) return 0;
+  return std::remainder(std::atan2(tokens[3], tokens[2]) - angle, 2 * kPi);
+}
+
+PhaseFigure::MarkKind kind_of(PointKind kind) {
+  switch (kind) {
+    case PointKind::attracting:
+      return PhaseFigure::MarkKind::attracting;
+    case PointKind::repelling:
+      return PhaseFigure::MarkKind::repelling;
+    case PointKind::singular:
+      break;
+  }
+  return PhaseFigure::MarkKind::singular;
+}
+
+PhaseFigure::Path path_of(const TokenPath& path, std::size_t token, const std::string& name) {
+  PhaseFigure::Path result{.name = name, .x = {}, .y = {}, .hint = ""};
+  for (std::size_t i = 0; i < std::min(path.steps.size(), kShownLayers + 1); ++i) {
+    result.x.push_back(path.steps[i][2 * token]);
+    result.y.push_back(path.steps[i][2 * token + 1]);
+  }
+  return result;
+}
+
+PhaseFigure::Panel fixed_token_panel(double w, int sign) {
+  constexpr int arrows = 24;
+  constexpr double starts[] = {15, 50, 80, 112, 160, 205, 250, 300, 345};  // degrees, turned with the sign
+  PhaseFigure::Panel panel;
+  panel.title = fmt::format("Token 2 while token 1 stays at (0, {}), w = {:g}", sign > 0 ? "1" : "−1", w);
+  panel.inwards = true;
+  const double c = sign * kPi / 2, a = c + std::asin(1 / w), s = c + kPi;
+  panel.arcs = {{phase_name(Fate::apart), a, s, fmt::format("{} of the circle", percent(arc_share(w)))},
+                {phase_name(Fate::collapsed), s, a + 2 * kPi,
+                 fmt::format("{} of the circle", percent(1 - arc_share(w)))}};
+  for (int i = 0; i < arrows; ++i) {
+    const double angle = 2 * kPi * (i + 0.5) / arrows;
+    panel.arrows.push_back({angle, turn_at(w, sign, angle)});
+  }
+  for (const FixedPoint& point : fixed_points(w, sign)) {
+    const std::string hint =
+        point.kind == PointKind::singular
+            ? "the rows cancel: token 2 becomes zero"
+            : fmt::format("{}, multiplier {:.4f}", name_of(point.kind), point.multiplier);
+    panel.marks.push_back({kind_of(point.kind), point.x, point.y, std::string(1, point.name), hint});
+  }
+  for (const double degrees : starts) {
+    const double angle = degrees * kPi / 180 + (sign > 0 ? 0 : kPi);
+    PhaseFigure::Path path{
+        .name = phase_name(fate_beside_fixed_token(w, sign, angle)), .x = {}, .y = {}, .hint = "token 2"};
+    double x = std::cos(angle), y = std::sin(angle);
+    for (std::size_t layer = 0; layer <= kShownLayers; ++layer) {
+      path.x.push_back(x);
+      path.y.push_back(y);
+      std::array<double, 4> tokens = {0, static_cast<double>(sign), x, y};
+      equilibrium_layer(w, {tokens.data(), 2, 2});
+      x = tokens[2];
+      y = tokens[3];
+    }
+    panel.paths.push_back(std::move(path));
+  }
+  return panel;
+}
+
+PhaseFigure::Panel coupled_panel(const Weight& weight) {
+  PhaseFigure::Panel panel;
+  panel.title = "Both tokens moving: layers run inwards from the circle";
+  panel.inwards = true;
+  for (std::size_t i = 0; i < weight.paths.size(); ++i) {
+    const TokenPath& path = weight.paths[i];
+    panel.paths.push_back(path_of(path, 0, "token 1"));
+    panel.paths.push_back(path_of(path, 1, phase_name(path.fate)));
+    panel.paths[2 * i].hint = fmt::format("trajectory {}", i);
+    panel.paths[2 * i + 1].hint = fmt::format("trajectory {}, token 2", i);
+  }
+  return panel;
+}
+
+std::string made_by(const EquilibriaRun& run) {
+  return fmt::format("{} random starts, {} layers · seed {} · normscope {} ({}, {}, {} thread{})", run.starts,
+                     run.layers, run.provenance.seed, run.provenance.version, run.provenance.commit,
+                     run.provenance.isa, run.provenance.threads, run.provenance.threads == 1 ? "" : "s");
+}
+
+ReportTable points_table(const EquilibriaRun& run) {
+  ReportTable table{"Points of token 2 while token 1 is at (0, 1); at (0, −1) all signs are reversed",
+                    {{"w", "point", "x", "y", "multiplier per layer", "what it does"}}};
+  for (const Weight& weight : run.weights) {
+    for (const FixedPoint& point : fixed_points(weight.w)) {
+      table.rows.push_back({fmt::format("{:g}", weight.w), std::string(1, point.name), number(point.x),
+                            number(point.y), number(point.multiplier), name_of(point.kind)});
+    }
+  }
+  return table;
+}
+
+ReportTable basins_table(const EquilibriaRun& run) {
+  ReportTable table{"How often the tokens stay apart",
+                    {{"w", "token 1 fixed, measured", "½ − arcsin(1/w)/2π", "mismatches",
+                      "both moving (95 % interval)", "zero rows", "not settled"}}};
+  for (const Weight& weight : run.weights) {
+    table.rows.push_back(
+        {fmt::format("{:g}", weight.w), percent(weight.arc.share), percent(weight.arc.formula),
+         fmt::format("{} of {}", weight.arc.mismatches, weight.arc.angles),
+         with_interval(weight.coupled.ranks[2], weight.coupled.starts),
+         std::to_string(weight.coupled.zero_rows), std::to_string(weight.coupled.unsettled)});
+  }
+  return table;
+}
+
+ReportTable equilibria_table(const EquilibriaRun& run) {
+  ReportTable table{fmt::format("Equilibria of Theorem 3, N = {}, d = {}", run.n, run.d),
+                    {{"w", "rank", "equilibria", "largest residual", "largest SRank", "published bound",
+                      "own bound", "linearly stable", "least spectral radius", "marginal directions"}}};
+  for (const Weight& weight : run.weights) {
+    for (const RankSummary& rank : weight.by_rank) {
+      table.rows.push_back({fmt::format("{:g}", weight.w), std::to_string(rank.rank),
+                            rank.count == 0
+                                ? fmt::format("none: 1 − m²/w² = {:.4g}", rank.second_entry_squared)
+                                : std::to_string(rank.count),
+                            rank.enumerated ? fmt::format("{:.2g}", rank.residual) : "–",
+                            number(rank.stable_rank), number(rank.published_bound), number(rank.own_bound),
+                            rank.enumerated ? std::to_string(rank.stable) : "–", number(rank.least_radius),
+                            rank.enumerated ? std::to_string(rank.marginal) : "–"});
+    }
+  }
+  return table;
+}
+
+ReportTable ranks_table(const EquilibriaRun& run) {
+  ReportTable table{fmt::format("Ranks that random starts end with, N = {}, d = {}", run.n, run.d),
+                    {{"w", "rank", "starts", "share (95 % interval)"}}};
+  for (const Weight& weight : run.weights) {
+    const auto add = [&](const std::string& what, std::size_t count) {
+      table.rows.push_back({fmt::format("{:g}", weight.w), what, std::to_string(count),
+                            with_interval(count, weight.ranks.starts)});
+    };
+    for (std::size_t k = 1; k < weight.ranks.ranks.size(); ++k) add(std::to_string(k), weight.ranks.ranks[k]);
+    add("zero row", weight.ranks.zero_rows);
+    add("not settled", weight.ranks.unsettled);
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<std::string> phase_order() {
+  return {phase_name(Fate::apart), phase_name(Fate::collapsed), "token 1"};
+}
+
+std::string phase_name(Fate fate) {
+  switch (fate) {
+    case Fate::apart:
+      return "to B: the tokens stay apart";
+    case Fate::collapsed:
+      return "to C: the tokens collapse";
+    case Fate::zero_row:
+      return "meets a zero row";
+    case Fate::unsettled:
+      break;
+  }
+  return "not settled";
+}
+
+PhaseFigure phase_figure(const EquilibriaRun& run, const Weight& weight) {
+  PhaseFigure figure;
+  figure.order = phase_order();
+  figure.panels = {fixed_token_panel(weight.w, 1), fixed_token_panel(weight.w, -1)};
+  if (!weight.paths.empty()) figure.panels.push_back(coupled_panel(weight));
+  if (!weight.map.empty()) {
+    PhaseFigure::Map map;
+    map.title = "Both tokens moving: where a start leads";
+    map.x_label = "angle of token 1";
+    map.y_label = "angle of token 2";
+    map.cells = run.cells;
+    map.names = {phase_name(Fate::collapsed), phase_name(Fate::apart), phase_name(Fate::zero_row),
+                 phase_name(Fate::unsettled)};
+    for (const Fate fate : weight.map) map.values.push_back(static_cast<std::size_t>(fate));
+    map.note = fmt::format("{} of {} random starts stay apart; the arcs alone say {}",
+                           with_interval(weight.coupled.ranks[2], weight.coupled.starts),
+                           weight.coupled.starts, percent(weight.arc.formula));
+    figure.maps.push_back(std::move(map));
+  }
+  figure.caption =
+      "Arrows: the way one layer turns token 2. A ring marks where a row becomes zero: it stays zero "
+      "in that layer. " +
+      made_by(run);
+  return figure;
+}
+
+std::string zero_row_policy(const EquilibriaRun& run) {
+  std::size_t met = 0, all = 0;
+  for (const Weight& weight : run.weights) {
+    met += weight.coupled.zero_rows;
+    all += weight.coupled.starts;
+    if (run.n == 2 && run.d == 2) continue;
+    met += weight.ranks.zero_rows;
+    all += weight.ranks.starts;
+  }
+  std::string text = fmt::format(
+      "Zero rows: a row that cancels stays zero in that layer and is counted; the next layer attends "
+      "again. {} of {} random starts met one.",
+      met, all);
+  for (const Weight& weight : run.weights) {
+    for (std::size_t i = 0; i < weight.paths.size(); ++i) {
+      if (weight.paths[i].zero_rows > 0)
+        text += fmt::format(" Trajectory {} at w = {:g} met {}.", i, weight.w, weight.paths[i].zero_rows);
+    }
+  }
+  return text;
+}
+
+std::string equilibria_verdict(const EquilibriaRun& run) {
+  std::string text;
+  std::size_t mismatches = 0;
+  for (const Weight& weight : run.weights) {
+    mismatches += weight.arc.mismatches;
+    text +=
+        fmt::format("{}{} at w = {:g}, where a converged token 1 would make it {}", text.empty() ? "" : "; ",
+                    percent(share_interval(weight.coupled.ranks[2], weight.coupled.starts).mean), weight.w,
+                    percent(weight.arc.formula));
+  }
+  text = fmt::format("Share of random starts from which two tokens stay apart: {}. ", text);
+  return text + (mismatches == 0
+                     ? "Beside a converged token 1 the arcs tell every fate."
+                     : fmt::format("Beside a converged token 1 the arcs do not tell {} fates.", mismatches));
+}
+
+std::string trajectories_csv(const EquilibriaRun& run) {
+  std::string csv = "w,trajectory,layer,x1,y1,x2,y2,zero_row\n";
+  for (const Weight& weight : run.weights) {
+    for (std::size_t i = 0; i < weight.paths.size(); ++i) {
+      for (std::size_t layer = 0; layer < weight.paths[i].steps.size(); ++layer) {
+        const auto& at = weight.paths[i].steps[layer];
+        const bool zero = (at[0] == 0 && at[1] == 0) || (at[2] == 0 && at[3] == 0);
+        csv += fmt::format("{},{},{},{},{},{},{},{}\n", weight.w, i, layer, at[0], at[1], at[2], at[3],
+                           zero ? 1 : 0);
+      }
+    }
+  }
+  return csv;
+}
+
+Page equilibria_page(const EquilibriaRun& run, std::string data) {
+  constexpr std::size_t most_figures = 6;
+  Page page;
+  page.title = "Where deep attention with a norm ends";
+  page.verdict = equilibria_verdict(run);
+  page.paragraphs = {
+      "Causal attention without scores, the value matrix W = [[1, w], [0, 1]] (in d dimensions the "
+      "Jordan block with w above the diagonal) and scaling of each row to norm 1, layer after layer: "
+      "the system of Wu et al. (2024), Theorem 3. Token 1 goes to (0, 1) or (0, −1). Once it is there, "
+      "token 2 goes to B, apart from token 1, from the arc between A and S, and to C, the collapse, "
+      "from the other. But token 1 needs about 1/(wt) to get there, and from random starts token 2 has "
+      "mostly collapsed by then.",
+      zero_row_policy(run),
+      fmt::format("Ranks count the singular values above {:g} times the largest after {} layers. A start is "
+                  "settled if from half the layers to all of them the rank stayed, none of these "
+                  "values moved by more than {:g} % and the last layer moved no entry by more than "
+                  "{:g} divided by the layers.",
+                  RankOptions::rank_tolerance, run.layers, 100 * RankOptions::settled_change,
+                  RankOptions::settled_step),
+      "Linearly stable: all eigenvalues of a layer's derivative on the product of spheres lie inside "
+      "the unit circle, apart from marginal ones, which are exactly 1 because the value matrix is a "
+      "Jordan block. Along those a token comes back from one side at best, like 1/t. The published "
+      "bound N/(N − (N−1)/w²) on SRank is proven for full rank; own bound is what the same argument "
+      "gives for the other ranks."};
+  for (std::size_t i = 0; i < std::min(most_figures, run.weights.size()); ++i) {
+    const Weight& weight = run.weights[i];
+    const PhaseFigure figure = phase_figure(run, weight);
+    page.figures.push_back({fmt::format("phase-{}", i), fmt::format("Phase portrait, w = {:g}", weight.w),
+                            "After Wu et al. (2024), Fig. 5. Point at a mark for its values.",
+                            phase_svg(figure), phase_csv(figure)});
+  }
+  page.tables = {points_table(run), basins_table(run), equilibria_table(run), ranks_table(run)};
+  page.footer = made_by(run);
+  page.data = std::move(data);
+  return page;
+}
+
+}  // namespace normscope
