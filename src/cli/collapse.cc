@@ -64,23 +64,40 @@ Placement parse_placement(const std::string& name) {
   throw InputError(fmt::format("There is no placement '{}'; there are post, pre and sandwich.", name));
 }
 
-Matrix<double> read_matrix(const std::string& path, const char* what) {
-  Tensor tensor = read_tensor(path);
+// "FILE", or "FILE:NAME" for one tensor of an .npz or .safetensors file.
+struct TensorPlace {
+  std::string path;
+  std::optional<std::string> name;
+};
+
+TensorPlace place_of(const std::string& text) {
+  for (const std::string_view extension : {".npz:", ".safetensors:"}) {
+    const std::size_t at = text.find(extension);
+    if (at == std::string::npos) continue;
+    const std::size_t colon = at + extension.size() - 1;
+    return {text.substr(0, colon), text.substr(colon + 1)};
+  }
+  return {text, std::nullopt};
+}
+
+Matrix<double> read_matrix(const std::string& text, const char* what) {
+  const TensorPlace place = place_of(text);
+  Tensor tensor = read_tensor(place.path, place.name);
   if (tensor.shape.size() != 2) {
     throw InputError(
-        fmt::format("{}: '{}' holds {} dimensions; a matrix has 2.", what, path, tensor.shape.size()));
+        fmt::format("{}: '{}' holds {} dimensions; a matrix has 2.", what, text, tensor.shape.size()));
   }
   for (std::size_t i = 0; i < tensor.values.size(); ++i) {
     if (!std::isfinite(tensor.values[i])) {
-      throw InputError(fmt::format("{}: '{}' is not finite in row {}.", what, path, i / tensor.shape[1]));
+      throw InputError(fmt::format("{}: '{}' is not finite in row {}.", what, text, i / tensor.shape[1]));
     }
   }
   return {tensor.shape[0], tensor.shape[1], std::move(tensor.values)};
 }
 
 bool looks_like_file(const std::string& name) {
-  return name.find('/') != std::string::npos || name.ends_with(".npy") || name.ends_with(".npz") ||
-         name.ends_with(".safetensors");
+  return name.find('/') != std::string::npos || name.ends_with(".npy") || place_of(name).name ||
+         name.ends_with(".npz") || name.ends_with(".safetensors");
 }
 
 // A way to draw weights, `FILE`, or `orthogonal:FILE`, which must be orthogonal.
@@ -445,7 +462,8 @@ void add_collapse(CLI::App& app, Common& common) {
          "All weights: bert, gaussian, gaussian:S, xavier, orthogonal, identity [gaussian]");
   option("--query-key", call->query_key, "INIT",
          "Query and key weights; zero makes attention uniform [--init]");
-  option("--value", call->value, "INIT", "Value weights: also jordan:W, FILE, or orthogonal:FILE [--init]");
+  option("--value", call->value, "INIT",
+         "Value weights: also jordan:W, FILE, FILE:TENSOR, or orthogonal:FILE [--init]");
   option("--output", call->output, "INIT", "Output weights [--init; identity with one head]");
   option("--start", call->start, "NAME",
          "gaussian, sphere, bert (random embeddings of Zipf words), or FILE [gaussian]");

@@ -80,6 +80,15 @@ TEST_F(CollapseCommand, ReadsTokensValuesAndMasksFromFiles) {
                               path("tokens.npy") + " --value orthogonal:" + path("rotation.npy") +
                               " --mask " + path("mask.txt") + " --precision float64");
   EXPECT_EQ(json.at("settings").at("value"), "given");
+  rotation.name = "layer.0.value";
+  const std::vector<Tensor> two = {rotation, {"other", DType::float64, {1}, {0}}};
+  write_safetensors(path("model.safetensors"), two);
+  EXPECT_EQ(result_of(std::string(kSmall) + "--variant san --mask full --value " +
+                      path("model.safetensors:layer.0.value"))
+                .at("curves")
+                .size(),
+            1u);
+  expect_refused(std::string(kSmall) + "--value " + path("model.safetensors"), {"layer.0.value", "other"});
   rotation.values[0] = 0.5;
   write_npy(path("rotation.npy"), rotation);
   expect_refused(std::string(kSmall) + "--value orthogonal:" + path("rotation.npy"),
