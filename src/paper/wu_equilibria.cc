@@ -58,7 +58,7 @@ void append(std::string& list, const std::string& entry) {
 
 Claim first_token_claim(const WuSettings& settings) {
   Claim claim;
-  claim.where = "Fig. 5";
+  claim.where = "Wu Fig. 5";
   claim.claim = "Token 1 goes to (0, 1) or (0, −1)";
   claim.published = "every start";
   constexpr std::size_t layers = 300;
@@ -83,7 +83,7 @@ Claim first_token_claim(const WuSettings& settings) {
 
 Claim arcs_claim(const WuSettings& settings, const Executor& executor) {
   Claim claim;
-  claim.where = "Fig. 5";
+  claim.where = "Wu Fig. 5";
   claim.claim = "With token 1 at (0, 1), token 2 goes to B from the arc A → (−1, 0) → B → (0, −1)";
   std::size_t mismatches = 0, singular = 0;
   double furthest = 0;
@@ -106,7 +106,7 @@ Claim arcs_claim(const WuSettings& settings, const Executor& executor) {
 
 Claim coupled_claim(const WuSettings& settings, const Executor& executor) {
   Claim claim;
-  claim.where = "Fig. 5";
+  claim.where = "Wu Fig. 5";
   claim.claim = "Tokens stay apart from starts of that share";
   std::size_t unsettled = 0;
   bool less = true, all_above = true;
@@ -159,7 +159,7 @@ PhaseFigure::Panel fig1_panel(const std::string& title, double w, bool scale) {
 
 std::vector<Claim> claims_of_wu1(const WuSettings& settings, const Executor& executor) {
   Claim without;
-  without.where = "Fig. 1";
+  without.where = "Wu Fig. 1";
   without.claim = "Without LayerNorm both tokens collapse to the same point";
   without.published = "picture";
   const double identity = largest_distance(0, settings), jordan = largest_distance(settings.w, settings);
@@ -172,7 +172,7 @@ std::vector<Claim> claims_of_wu1(const WuSettings& settings, const Executor& exe
       "block the tokens run away together, since its powers grow.",
       settings.starts);
   Claim with;
-  with.where = "Fig. 1";
+  with.where = "Wu Fig. 1";
   with.claim = "With LayerNorm they need not: token 1 goes to (0, ±1), token 2 to B";
   with.published = "picture";
   const FinalRanks ranks = coupled(settings, settings.w, executor);
@@ -228,7 +228,7 @@ Figure wu5_figure(const WuSettings& settings, const Executor& executor) {
 std::vector<Claim> claims_of_wu_theorem3(const WuSettings&, const Executor& executor) {
   constexpr std::size_t most = 6;
   Claim count, bound, stable;
-  count.where = bound.where = stable.where = "Theorem 3";
+  count.where = bound.where = stable.where = "Wu Thm 3";
   count.claim = "Equilibria of every rank k up to min(N, d), 2ᵏ of them for w ≥ N";
   count.published = "2ᵏ";
   bound.claim = "Their stable rank is at most N/(N − (N−1)/w²)";
