@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -36,7 +38,7 @@ struct Plan {
   std::vector<CollapseCase> cases;
   std::vector<std::string> masks;  // as given
   CollapseSettings settings;
-  std::string init, start;  // as given
+  CollapseCall call;  // with what was left open filled in
 };
 
 std::vector<std::string> pieces(const std::vector<std::string>& given, const char* what) {
@@ -44,7 +46,7 @@ std::vector<std::string> pieces(const std::vector<std::string>& given, const cha
   for (const std::string& each : given) {
     for (const std::string_view piece : split(each, ',')) {
       if (piece.empty()) throw InputError(fmt::format("{} has an empty value.", what));
-      all.emplace_back(piece);
+      if (std::find(all.begin(), all.end(), piece) == all.end()) all.emplace_back(piece);
     }
   }
   return all;
@@ -96,8 +98,9 @@ Matrix<double> read_matrix(const std::string& text, const char* what) {
 }
 
 bool looks_like_file(const std::string& name) {
-  return name.find('/') != std::string::npos || name.ends_with(".npy") || place_of(name).name ||
-         name.ends_with(".npz") || name.ends_with(".safetensors");
+  return name.find('/') != std::string::npos || std::filesystem::is_regular_file(name) ||
+         name.ends_with(".npy") || place_of(name).name || name.ends_with(".npz") ||
+         name.ends_with(".safetensors");
 }
 
 // A way to draw weights, `FILE`, or `orthogonal:FILE`, which must be orthogonal.
@@ -165,12 +168,25 @@ Plan resolve(CollapseCall call, const Common& common) {
   settings.precision = parse_precision(call.precision);
   settings.spectrum = call.no_spectrum ? Spectrum::no : Spectrum::yes;
   settings.seed = common.seed;
-  plan.init = call.init;
-  plan.start = call.start;
+  plan.call = call;
 
   BlockSpec block;
   block.width = parse_count(call.dim, "--dim", 1, 1u << 16);
   block.heads = parse_count(call.heads, "--heads", 1, block.width);
+  const std::pair<const char*, const MatrixInit&> given[] = {{"--query-key", settings.weights.query_key},
+                                                             {"--value", settings.weights.value},
+                                                             {"--output", settings.weights.output}};
+  for (const auto& [option, init] : given) {
+    if (init.kind != MatrixInit::Kind::given) continue;
+    if (init.given.rows() == block.width && init.given.cols() == block.width) continue;
+    throw InputError(fmt::format("{}: the matrix is {} x {}, but with --dim {} it must be {} x {}.", option,
+                                 init.given.rows(), init.given.cols(), block.width, block.width,
+                                 block.width));
+  }
+  if (settings.start.kind == TokenStart::Kind::given && settings.start.given.cols() != block.width) {
+    throw InputError(fmt::format("--start: the tokens of '{}' have {} dimensions; give --dim {}.", call.start,
+                                 settings.start.given.cols(), settings.start.given.cols()));
+  }
   block.feed_forward = call.feed_forward.empty()
                            ? 4 * block.width
                            : parse_count(call.feed_forward, "--feed-forward", 1, 1u << 18);
@@ -180,7 +196,9 @@ Plan resolve(CollapseCall call, const Common& common) {
   auto temperatures = numbers(call.temperatures, "--temperature", 1e-30, 1e30);
   if (temperatures.empty()) temperatures = {0};
   const auto dropouts = numbers(call.dropouts, "--dropout", 0, 0.999);
-  plan.masks = call.masks;
+  for (const std::string& mask : call.masks) {
+    if (std::find(plan.masks.begin(), plan.masks.end(), mask) == plan.masks.end()) plan.masks.push_back(mask);
+  }
   const std::size_t count = variants.size() * norms.size() * placements.size() * temperatures.size() *
                             dropouts.size() * plan.masks.size();
   if (count > kMostCases) {
@@ -233,15 +251,20 @@ Json options_json(const Plan& plan) {
           {"feed_forward", feed_forward},
           {"layers", settings.layers},
           {"samples", settings.samples},
+          {"variants", plan.call.variants},
           {"masks", plan.masks},
-          {"init", plan.init},
-          {"query_key", name_of(settings.weights.query_key)},
-          {"value", name_of(settings.weights.value)},
-          {"output", name_of(settings.weights.output)},
+          {"norms", plan.call.norms},
+          {"placements", plan.call.placements},
+          {"temperatures", plan.call.temperatures},
+          {"dropouts", plan.call.dropouts},
+          {"init", plan.call.init},
+          {"query_key", plan.call.query_key},
+          {"value", plan.call.value},
+          {"output", plan.call.output},
           {"weight_norm", settings.weights.normalize},
           {"fresh_weights", settings.fresh_weights},
           {"qknorm", block.normalize_query_key},
-          {"start", plan.start},
+          {"start", plan.call.start},
           {"precision", name_of(settings.precision)},
           {"spectrum", settings.spectrum == Spectrum::yes},
           {"eps", block.norm.eps}};
@@ -282,8 +305,9 @@ Json curve_json(const CollapseCurve& curve, const CollapseCase& each) {
   for (std::size_t m = 0; m < names.size(); ++m) {
     Json mean = Json::array(), sd = Json::array();
     for (const auto& samples : curve.layers) {
-      std::vector<double> values;
-      for (const TokenMeasures& sample : samples) values.push_back(sample.values()[m]);
+      std::vector<double> values(samples.size());
+      std::transform(samples.begin(), samples.end(), values.begin(),
+                     [&](const TokenMeasures& sample) { return sample.values()[m]; });
       const double middle = mean_interval(values).mean;
       double squares = 0;
       for (const double value : values) squares += (value - middle) * (value - middle);
@@ -346,16 +370,18 @@ std::string policies(const std::vector<CollapseCurve>& curves) {
   return text;
 }
 
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string settings_sentence(const Plan& plan) {
-  const Json options = options_json(plan);
-  return fmt::format(
-      "{} tokens x {} dimensions, {} heads, {} layers, {} samples; weights {} (query and key {}, value {}, "
-      "output {}), "
-      "start {}, {}.",
-      plan.settings.tokens, plan.cases.front().block.width, plan.cases.front().block.heads,
-      plan.settings.layers, plan.settings.samples, plan.init, name_of(plan.settings.weights.query_key),
-      name_of(plan.settings.weights.value), name_of(plan.settings.weights.output), plan.start,
-      name_of(plan.settings.precision));
+  const CollapseCall& call = plan.call;
+  return fmt::format("{} x {}, {}, {}, {}; weights {} (query and key {}, value {}, output {}), start {}, {}.",
+                     counted(plan.settings.tokens, "token"),
+                     counted(plan.cases.front().block.width, "dimension"),
+                     counted(plan.cases.front().block.heads, "head"), counted(plan.settings.layers, "layer"),
+                     counted(plan.settings.samples, "sample"), call.init, call.query_key, call.value,
+                     call.output, call.start, name_of(plan.settings.precision));
 }
 
 Page page_of(const Plan& plan, const std::vector<CollapseCurve>& curves, const Provenance& provenance,
@@ -430,8 +456,7 @@ void add_collapse(CLI::App& app, Common& common) {
       "How fast tokens become alike with depth, under masks, norms, temperatures, weights",
       {"collapse", "collapse --shape bert-base --variant san san+norm --dropout 0 0.1 --out runs/bert",
        "collapse --variant san --mask full causal --value orthogonal --temperature 0.0156,1,64",
-       "collapse --variant san+norm --norm unit,rmsnorm,layernorm,dyt --mask window:1 star random:0.05 "
-       "--layers 64",
+       "collapse --variant san+norm --norm unit,rmsnorm,dyt --mask window:1 star --layers 64",
        "collapse --variant san --query-key zero --value jordan:2 --mask my-mask.txt --tokens 16 --precision "
        "float64"});
   auto call = std::make_shared<CollapseCall>();
@@ -474,7 +499,8 @@ void add_collapse(CLI::App& app, Common& common) {
   command->add_flag("--qknorm", call->qknorm, "Queries and keys scaled to norm 1 in every head");
   command->add_flag("--fresh-weights", call->fresh_weights, "Every sample has weights of its own");
   command->add_flag("--no-spectrum", call->no_spectrum, "Without singular values and ranks, which take time");
-  command->footer(command->get_footer() + "\n\nMasks: " + mask_list() + "\nNorms: " + norm_list());
+  command->footer(fmt::format("{}\n\nMasks: {}\nNorms: {}", command->get_footer(), mask_list(),
+                              fmt::join(norm_names_without_normals(), " ")));
   command->callback([call, &common] { run_collapse(*call, common); });
 }
 

@@ -31,7 +31,7 @@ std::vector<std::string> part_names() {
 
 // The parts named, in the order in which they are run; all if none is.
 std::vector<std::string> parse_parts(const std::string& only) {
-  const std::vector<std::string> known = part_names();
+  std::vector<std::string> known = part_names();
   if (only.empty()) return known;
   const auto wanted = split(only, ',');
   for (const std::string_view name : wanted) {

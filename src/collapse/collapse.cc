@@ -174,12 +174,16 @@ class Experiment {
     Recorded& recorded = recorded_[lane.which];
     recorded.curve.layers[layer][lane.sample] =
         measure_tokens<T>(lane.x.view(), settings_.spectrum, &recorded.singular_values[layer][lane.sample]);
-    if (!std::isfinite(recorded.curve.layers[layer][lane.sample].norm)) {
-      throw Error(
-          fmt::format("The tokens of '{}' left the range of numbers at layer {}; weights this large need "
-                      "float64, a norm, or fewer layers.",
-                      cases_[lane.which].name, layer));
+    if (std::isfinite(recorded.curve.layers[layer][lane.sample].norm)) return;
+    if (layer == 0) {
+      throw InputError(
+          "The tokens at the start are too large: their squares leave the range of numbers. Scale them "
+          "down.");
     }
+    throw Error(fmt::format(
+        "The tokens of '{}, {}' left the range of numbers at layer {}; use a norm, smaller weights, "
+        "float64, or fewer layers.",
+        cases_[lane.which].group, cases_[lane.which].name, layer));
   }
 
   CollapseCurve finish(std::size_t c) {

@@ -154,9 +154,11 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
   // In one token all are equal; radius 0 then, and nothing to bound.
   const std::size_t radius = std::max<std::size_t>(1, theory.radius);
   const double rounding = settings.precision == Precision::float32 ? 1e-5 : 1e-12;
-  const bool corollary = facts.corollary1 && on_sphere && least_cosine >= 0;
-  const bool theorem2 = facts.theorem2 && on_sphere;
-  if (facts.theorem1) theory.bound1.assign(layers + 1, 0);
+  // A weight that underflowed to 0 bounds nothing.
+  const bool theorem1 = facts.theorem1 && theory.epsilon > 0;
+  const bool corollary = facts.corollary1 && theory.epsilon > 0 && on_sphere && least_cosine >= 0;
+  const bool theorem2 = facts.theorem2 && theory.epsilon > 0 && on_sphere;
+  if (theorem1) theory.bound1.assign(layers + 1, 0);
   if (corollary) theory.bound_corollary.assign(layers + 1, 0);
   if (theorem2) theory.bound2.assign(layers + 1, 0);
   for (std::size_t s = 0; s < samples; ++s) {
@@ -172,7 +174,7 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
         violations += value > bound * (1 + rounding) + rounding * unit;
       };
       const double each_radius = std::pow(epsilon, static_cast<double>(radius));
-      if (facts.theorem1) {
+      if (theorem1) {
         compare(theory.bound1, theory.violations1,
                 std::sqrt(n) / 2 * decay(each_radius, blocks) * traces[s].oscillation[t], measured.mu,
                 measured.norm);

@@ -129,7 +129,8 @@ MatrixInit parse_matrix_init(std::string_view name) {
   if (const auto w = number_after(name, "jordan")) return {Kind::jordan, *w, {}};
   throw InputError(
       fmt::format("There are no weights '{}'; there are bert, gaussian, gaussian:S, xavier, orthogonal, "
-                  "identity, zero, jordan:W.",
+                  "identity, zero, "
+                  "jordan:W, and files of a matrix (.npy, .npz, .safetensors).",
                   name));
 }
 
@@ -170,7 +171,10 @@ TokenStart parse_token_start(std::string_view name) {
   for (const auto kind : {TokenStart::Kind::gaussian, TokenStart::Kind::sphere, TokenStart::Kind::bert}) {
     if (name == name_of(kind)) return {kind, {}};
   }
-  throw InputError(fmt::format("Tokens cannot start as '{}'; there are gaussian, sphere and bert.", name));
+  throw InputError(
+      fmt::format("Tokens cannot start as '{}'; there are gaussian, sphere, bert, and files "
+                  "of tokens (.npy, .npz, .safetensors).",
+                  name));
 }
 
 const char* name_of(TokenStart::Kind kind) {

@@ -34,7 +34,8 @@ std::string number(double value) {
 
 std::string rate(const CollapseRate& rate) {
   if (std::isnan(rate.factor)) return "-";
-  if (std::isnan(rate.low)) return fmt::format("{:.3f}", rate.factor);
+  // An interval of more than an order of magnitude says only that there were too few layers or samples.
+  if (std::isnan(rate.low) || rate.high > 10 * rate.low) return fmt::format("{:.3f}", rate.factor);
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", rate.factor, rate.low, rate.high);
 }
 
@@ -132,19 +133,23 @@ CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves) {
 }
 
 std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves) {
-  const std::size_t last = curves.front().layers.size() - 1, middle = std::max<std::size_t>(1, last / 2);
-  std::vector<std::vector<std::string>> rows = {{"case", "μ/‖X‖ at 0", "at 1", fmt::format("at {}", middle),
-                                                 fmt::format("at {}", last), "μ at end", "φ at end", "rank %",
-                                                 "kept per layer (95 %)"}};
+  const std::size_t last = curves.front().layers.size() - 1;
+  std::vector<std::size_t> shown = {0, 1, last / 2, last};
+  std::sort(shown.begin(), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+  std::vector<std::vector<std::string>> rows = {{"case"}};
+  for (const std::size_t layer : shown)
+    rows[0].push_back(fmt::format("{} {}", layer == 0 ? "μ/‖X‖ at" : "at", layer));
+  for (const char* title : {"μ at end", "φ at end", "rank %", "kept per layer (95 %)"})
+    rows[0].emplace_back(title);
   for (const CollapseCurve& curve : curves) {
-    const auto at = [&](std::size_t layer, double TokenMeasures::*measure) {
-      return curve.mean(layer, measure);
-    };
-    rows.push_back({full_name(curve), number(at(0, &TokenMeasures::relative)),
-                    number(at(1, &TokenMeasures::relative)), number(at(middle, &TokenMeasures::relative)),
-                    number(at(last, &TokenMeasures::relative)), number(at(last, &TokenMeasures::mu)),
-                    number(at(last, &TokenMeasures::min_cosine)),
-                    number(100 * at(last, &TokenMeasures::rank_share)), rate(curve.rate)});
+    std::vector<std::string> row = {full_name(curve)};
+    for (const std::size_t layer : shown) row.push_back(number(curve.mean(layer, &TokenMeasures::relative)));
+    row.push_back(number(curve.mean(last, &TokenMeasures::mu)));
+    row.push_back(number(curve.mean(last, &TokenMeasures::min_cosine)));
+    row.push_back(number(100 * curve.mean(last, &TokenMeasures::rank_share)));
+    row.push_back(rate(curve.rate));
+    rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -79,7 +79,8 @@ TEST_F(CollapseCommand, ReadsTokensValuesAndMasksFromFiles) {
   const auto json = result_of(std::string(kSmall) + "--variant san+norm --norm unit --start " +
                               path("tokens.npy") + " --value orthogonal:" + path("rotation.npy") +
                               " --mask " + path("mask.txt") + " --precision float64");
-  EXPECT_EQ(json.at("settings").at("value"), "given");
+  EXPECT_NE(json.at("settings").at("value").get<std::string>().find("rotation.npy"), std::string::npos);
+  EXPECT_EQ(json.at("settings").at("variants")[0], "san+norm");
   rotation.name = "layer.0.value";
   const std::vector<Tensor> two = {rotation, {"other", DType::float64, {1}, {0}}};
   write_safetensors(path("model.safetensors"), two);
@@ -119,12 +120,18 @@ TEST_F(CollapseCommand, WrongCallsGetASentence) {
   expect_refused(small + "--value jordan", {"jordan"});
   expect_refused(small + "--value jordan:x", {"jordan:x"});
   expect_refused(small + "--init missing.npy", {"missing.npy"});
-  expect_refused(small + "--start moon", {"moon", "sphere"});
+  expect_refused(small + "--start moon", {"moon", "sphere", ".npy"});
   expect_refused(small + "--shape gpt", {"gpt", "bert-base"});
   expect_refused(small + "--layers 0", {"--layers"});
   expect_refused(small + "--tokens 0", {"--tokens"});
   write(path("mask.txt"), "11\n11\n");
   expect_refused(small + "--mask " + path("mask.txt"), {"mask.txt", "2", "8"});
+}
+
+TEST_F(CollapseCommand, AWeightThatUnderflowedBoundsNothing) {
+  const auto json =
+      result_of(std::string(kSmall) + "--variant san --mask full --init identity --temperature 1e-30");
+  EXPECT_TRUE(json.at("curves")[0].at("theory").at("theorem1").at("bound").is_null());
 }
 
 TEST_F(CollapseCommand, DegenerateSizesAreDefined) {
