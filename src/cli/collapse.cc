@@ -457,8 +457,7 @@ void add_collapse(CLI::App& app, Common& common) {
       {"collapse", "collapse --shape bert-base --variant san san+norm --dropout 0 0.1 --out runs/bert",
        "collapse --variant san --mask full causal --value orthogonal --temperature 0.0156,1,64",
        "collapse --variant san+norm --norm unit,rmsnorm,dyt --mask window:1 star --layers 64",
-       "collapse --variant san --query-key zero --value jordan:2 --mask my-mask.txt --tokens 16 --precision "
-       "float64"});
+       "collapse --variant san --query-key zero --value jordan:2 --mask my-mask.txt --tokens 16"});
   auto call = std::make_shared<CollapseCall>();
   const auto option = [&](const char* name, std::string& value, const char* type, const char* description) {
     return command->add_option(name, value, description)->type_name(type);
