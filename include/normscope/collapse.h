@@ -145,6 +145,11 @@ struct CollapseCurve {
   CollapseRate rate;
   CollapseTheory theory;
 
+  // Over samples, of every measure, in the order of TokenMeasures::names; sd is 0 for one sample.
+  struct Summary {
+    std::array<double, TokenMeasures::count> mean{}, sd{};
+  };
+  Summary summary(std::size_t layer) const;
   std::vector<double> of(std::size_t layer, double TokenMeasures::*measure) const;
   double mean(std::size_t layer, double TokenMeasures::*measure) const;
   double sd(std::size_t layer, double TokenMeasures::*measure) const;  // 0 for one sample

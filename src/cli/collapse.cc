@@ -302,19 +302,15 @@ Json theory_json(const CollapseTheory& theory) {
 Json curve_json(const CollapseCurve& curve, const CollapseCase& each) {
   Json measures = Json::object();
   const auto names = TokenMeasures::names();
-  for (std::size_t m = 0; m < names.size(); ++m) {
-    Json mean = Json::array(), sd = Json::array();
-    for (const auto& samples : curve.layers) {
-      std::vector<double> values(samples.size());
-      std::transform(samples.begin(), samples.end(), values.begin(),
-                     [&](const TokenMeasures& sample) { return sample.values()[m]; });
-      const double middle = mean_interval(values).mean;
-      double squares = 0;
-      for (const double value : values) squares += (value - middle) * (value - middle);
-      mean.push_back(middle);
-      sd.push_back(values.size() > 1 ? std::sqrt(squares / static_cast<double>(values.size() - 1)) : 0);
+  for (const std::string_view name : names)
+    measures[std::string(name)] = {{"mean", Json::array()}, {"sd", Json::array()}};
+  for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
+    const CollapseCurve::Summary summary = curve.summary(layer);
+    for (std::size_t m = 0; m < names.size(); ++m) {
+      Json& measure = measures[std::string(names[m])];
+      measure["mean"].push_back(summary.mean[m]);
+      measure["sd"].push_back(summary.sd[m]);
     }
-    measures[std::string(names[m])] = {{"mean", mean}, {"sd", sd}};
   }
   return {{"group", curve.group},
           {"name", curve.name},

@@ -292,6 +292,25 @@ std::vector<CollapseCurve> collapse(const std::vector<CollapseCase>& cases, cons
   return Experiment<double>(cases, settings, executor, progress).run();
 }
 
+CollapseCurve::Summary CollapseCurve::summary(std::size_t layer) const {
+  Summary result;
+  const std::vector<TokenMeasures>& samples = layers[layer];
+  const auto count = static_cast<double>(samples.size());
+  for (const TokenMeasures& sample : samples) {
+    const auto values = sample.values();
+    for (std::size_t m = 0; m < values.size(); ++m) result.mean[m] += values[m] / count;
+  }
+  if (samples.size() < 2) return result;
+  for (const TokenMeasures& sample : samples) {
+    const auto values = sample.values();
+    for (std::size_t m = 0; m < values.size(); ++m) {
+      result.sd[m] += (values[m] - result.mean[m]) * (values[m] - result.mean[m]) / (count - 1);
+    }
+  }
+  for (double& variance : result.sd) variance = std::sqrt(variance);
+  return result;
+}
+
 std::vector<double> CollapseCurve::of(std::size_t layer, double TokenMeasures::*measure) const {
   std::vector<double> values;
   for (const TokenMeasures& each : layers[layer]) values.push_back(each.*measure);

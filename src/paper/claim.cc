@@ -1,6 +1,16 @@
 #include "paper/claim.h"
 
+#include <utility>
+
 namespace normscope {
+
+Claim claim_of(std::string where, std::string claim, std::string published) {
+  Claim result;
+  result.where = std::move(where);
+  result.claim = std::move(claim);
+  result.published = std::move(published);
+  return result;
+}
 
 std::string verdict_of(const Claim& claim) {
   switch (claim.holds) {

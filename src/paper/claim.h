@@ -20,6 +20,9 @@ struct Claim {
   std::string why;        // the evidence, in a sentence or two
 };
 
+// A claim as it stands in a paper, not yet measured.
+Claim claim_of(std::string where, std::string claim, std::string published);
+
 // "holds", "holds only if …", "does not hold", "open", or the answer
 std::string verdict_of(const Claim& claim);
 ReportTable claims_table(const std::vector<Claim>& claims);

@@ -16,10 +16,8 @@ HeatmapOptions figure1cd_options(const std::string& norm, std::size_t draws, std
 
 Claim claim_of_figure1cd(const HeatmapRun& run) {
   const HeatmapSummary before = summarise(run.grids[0].heatmap), after = summarise(run.grids[1].heatmap);
-  Claim claim;
-  claim.where = "Fig. 1c/d";
-  claim.claim = "Random keys are often unselectable; after LayerNorm none is";
-  claim.published = "heat map, 0 everywhere after LayerNorm";
+  Claim claim = claim_of("Fig. 1c/d", "Random keys are often unselectable; after LayerNorm none is",
+                         "heat map, 0 everywhere after LayerNorm");
   claim.measured = fmt::format(
       "up to {:.0f} % of keys and {:.0f} % of draws before; after LayerNorm {} of {} keys, {} of them "
       "beyond what float32 rounding can do",

@@ -215,10 +215,7 @@ Claim speed_claim(std::span<const MajorityRun> runs) {
   constexpr double loss = 0.5;
   const Ratio code = steps_ratio(runs, "published", loss), equal = steps_ratio(runs, "rmsnorm", loss),
               literal = steps_ratio(runs, "xsigma", loss);
-  Claim claim;
-  claim.where = "Fig. 2a, §4.1";
-  claim.claim = "Without projection, training takes 3× as many steps";
-  claim.published = "3×";
+  Claim claim = claim_of("Fig. 2a, §4.1", "Without projection, training takes 3× as many steps", "3×");
   claim.measured = fmt::format(
       "steps to loss {}, without over with projection: {} as in the published code (norm 1/√d), {} at equal "
       "scale (norm "
@@ -251,10 +248,8 @@ Claim speed_claim(std::span<const MajorityRun> runs) {
 }
 
 Claim alignment_claim(std::span<const MajorityRun> runs) {
-  Claim claim;
-  claim.where = "Fig. 2b";
-  claim.claim = "With projection the queries turn to 1, without they do not";
-  claim.published = "with: 70° → 20° @6K → 11° @17K; without: 70–75° → 83° @17K";
+  Claim claim = claim_of("Fig. 2b", "With projection the queries turn to 1, without they do not",
+                         "with: 70° → 20° @6K → 11° @17K; without: 70–75° → 83° @17K");
   bool with = false, without = true, any = false;
   for (const std::string& norm : norms_of(runs)) {
     const Runs chosen = of_norm(runs, norm);

@@ -81,6 +81,10 @@ std::size_t last_layer(const CollapseCurve& curve) {
   return layer;
 }
 
+double relative_at_end(const CollapseCurve& curve) {
+  return relative_at(curve, last_layer(curve));
+}
+
 // Mean share of μ left after each layer, first to last, where μ is above what float32 resolves.
 double mu_factor(const CollapseCurve& curve) {
   std::size_t layer = 0;
@@ -107,7 +111,7 @@ bool for_all_masks(const std::vector<CollapseCurve>& curves, std::string_view gr
 
 // Collapsed: nearer to all equal than a hundredth of where it began.
 bool collapsed(const CollapseCurve& curve) {
-  return relative_at(curve, last_layer(curve)) < 0.01 * relative_at(curve, 0);
+  return relative_at_end(curve) < 0.01 * relative_at(curve, 0);
 }
 
 std::string samples_note(const std::vector<CollapseCurve>& curves) {
@@ -116,10 +120,8 @@ std::string samples_note(const std::vector<CollapseCurve>& curves) {
 }
 
 Claim pure_attention_collapses(const char* where, const std::vector<CollapseCurve>& curves) {
-  Claim claim;
-  claim.where = where;
-  claim.claim = "Without LayerNorm, pure attention collapses exponentially under every mask";
-  claim.published = "μ falls along a line under all four masks";
+  Claim claim = claim_of(where, "Without LayerNorm, pure attention collapses exponentially under every mask",
+                         "μ falls along a line under all four masks");
   const auto factor = [](const CollapseCurve& curve) { return curve.rate.factor; };
   claim.measured = fmt::format("share of μ kept per layer: {}; of μ/‖X‖: {} ({})",
                                over_masks(curves, "san, eval", mu_factor),
@@ -137,17 +139,14 @@ Claim pure_attention_collapses(const char* where, const std::vector<CollapseCurv
 }
 
 Claim local_is_slower(const char* where, const std::vector<CollapseCurve>& curves) {
-  Claim claim;
-  claim.where = where;
-  claim.claim = "Collapse is slower under local masks";
-  claim.published = "complete and causal fall first, windows later";
-  const auto end = [](const CollapseCurve& curve) { return relative_at(curve, last_layer(curve)); };
+  Claim claim = claim_of(where, "Collapse is slower under local masks",
+                         "complete and causal fall first, windows later");
   const std::size_t layer = last_layer(curves.front());
   const bool underflows = layer + 1 < curves.front().layers.size();
   claim.measured = fmt::format("μ/‖X‖ at layer {}{}: {}", layer,
                                underflows ? " (the last before the tokens underflow float32)" : "",
-                               over_masks(curves, "san, eval", end));
-  const auto at = [&](const char* mask) { return end(find(curves, "san, eval", mask)); };
+                               over_masks(curves, "san, eval", relative_at_end));
+  const auto at = [&](const char* mask) { return relative_at_end(find(curves, "san, eval", mask)); };
   claim.holds = std::max(at("full"), at("causal")) < std::min(at("window:1"), at("onesided:1")) ? Holds::yes
                                                                                                 : Holds::no;
   claim.why = "Radii at 128 tokens are 1, 1, 64 and 127.";
@@ -156,15 +155,13 @@ Claim local_is_slower(const char* where, const std::vector<CollapseCurve>& curve
 
 // The question of dropout: in which mode does LayerNorm alone keep tokens apart?
 Claim norm_prevents_collapse(const char* where, const std::vector<CollapseCurve>& curves) {
-  Claim claim;
-  claim.where = where;
-  claim.claim = "LayerNorm alone keeps μ from falling to 0 at random init";
-  claim.published = "μ stays level for SAN+LN under all four masks";
-  const auto end = [](const CollapseCurve& curve) { return relative_at(curve, last_layer(curve)); };
-  claim.measured = fmt::format("SAN+LN, μ/‖X‖ at layer {}: eval: {}; dropout 0.1: {} ({})",
-                               last_layer(find(curves, "san+norm, eval", "full")),
-                               over_masks(curves, "san+norm, eval", end),
-                               over_masks(curves, "san+norm, dropout 0.1", end), samples_note(curves));
+  Claim claim = claim_of(where, "LayerNorm alone keeps μ from falling to 0 at random init",
+                         "μ stays level for SAN+LN under all four masks");
+  claim.measured =
+      fmt::format("SAN+LN, μ/‖X‖ at layer {}: eval: {}; dropout 0.1: {} ({})",
+                  last_layer(find(curves, "san+norm, eval", "full")),
+                  over_masks(curves, "san+norm, eval", relative_at_end),
+                  over_masks(curves, "san+norm, dropout 0.1", relative_at_end), samples_note(curves));
   const auto stays = [](const CollapseCurve& curve) { return !collapsed(curve); };
   const bool in_eval = for_all_masks(curves, "san+norm, eval", stays);
   const bool with_dropout = for_all_masks(curves, "san+norm, dropout 0.1", stays);
@@ -180,16 +177,13 @@ Claim norm_prevents_collapse(const char* where, const std::vector<CollapseCurve>
 }
 
 Claim skip_keeps_apart(const char* where, const std::vector<CollapseCurve>& curves) {
-  Claim claim;
-  claim.where = where;
-  claim.claim = "Do skip connections keep tokens apart at random init?";
-  claim.published = "drawn, not claimed";
-  const auto end = [](const CollapseCurve& curve) { return relative_at(curve, last_layer(curve)); };
+  Claim claim =
+      claim_of(where, "Do skip connections keep tokens apart at random init?", "drawn, not claimed");
   const std::size_t layer = last_layer(find(curves, "san+skip, eval", "full"));
-  claim.measured =
-      fmt::format("μ/‖X‖ at layer {}, eval: SAN+skip: {}; SAN+skip+LN: {}; full: {}", layer,
-                  over_masks(curves, "san+skip, eval", end), over_masks(curves, "san+skip+norm, eval", end),
-                  over_masks(curves, "full, eval", end));
+  claim.measured = fmt::format("μ/‖X‖ at layer {}, eval: SAN+skip: {}; SAN+skip+LN: {}; full: {}", layer,
+                               over_masks(curves, "san+skip, eval", relative_at_end),
+                               over_masks(curves, "san+skip+norm, eval", relative_at_end),
+                               over_masks(curves, "full, eval", relative_at_end));
   bool all = true;
   for (const char* group : {"san+skip, eval", "san+skip+norm, eval", "full, eval"}) {
     all = all && for_all_masks(curves, group, [](const CollapseCurve& curve) { return !collapsed(curve); });
@@ -272,10 +266,8 @@ WuPart wu_figure7(const WuCollapseSettings& settings, const RunCollapse& run) {
            relative_at(find(curves, group, "d_QK = 64"), layer);
   };
   WuPart part;
-  Claim slows;
-  slows.where = "Wu Fig. 7";
-  slows.claim = "A smaller d_QK slows collapse at random init";
-  slows.published = "the curve of 1/64 lies above those of 1 and 64";
+  Claim slows = claim_of("Wu Fig. 7", "A smaller d_QK slows collapse at random init",
+                         "the curve of 1/64 lies above those of 1 and 64");
   std::string values;
   bool all = true;
   for (const char* mask : kMasks) {
@@ -286,10 +278,8 @@ WuPart wu_figure7(const WuCollapseSettings& settings, const RunCollapse& run) {
       fmt::format("μ/‖X‖ after layer 1, d_QK = 1/64 over 64: {} ({})", values, samples_note(curves));
   slows.holds = all ? Holds::yes : Holds::no;
   slows.why = "Scores are divided by √d_QK, so that a small one sharpens attention.";
-  Claim where;
-  where.where = "Wu Fig. 7";
-  where.claim = "The effect is greatest under global masks and in early layers";
-  where.published = "complete and causal gain more than windows; layers 1 to 3 more than later ones";
+  Claim where = claim_of("Wu Fig. 7", "The effect is greatest under global masks and in early layers",
+                         "complete and causal gain more than windows; layers 1 to 3 more than later ones");
   const double global = std::max(gain("full", 1), gain("causal", 1)),
                local = std::max(gain("window:1", 1), gain("onesided:1", 1));
   where.measured = fmt::format(
@@ -334,11 +324,10 @@ WuPart wu_figure8(const WuCollapseSettings& settings, const RunCollapse& run) {
     return values[i] / values[0];
   };
   WuPart part;
-  Claim claim;
-  claim.where = "Wu Fig. 8";
-  claim.claim =
-      "Without LayerNorm all singular values but the first vanish; with it they persist at random init";
-  claim.published = "singular values by layer, random init";
+  Claim claim = claim_of(
+      "Wu Fig. 8",
+      "Without LayerNorm all singular values but the first vanish; with it they persist at random init",
+      "singular values by layer, random init");
   claim.measured = fmt::format(
       "σ₂/σ₁ at layer 12, complete mask: SAN {:.2g}, SAN+LN {:.2g} in eval mode, {:.2g} with dropout; full "
       "model {:.2g}. "
@@ -373,10 +362,8 @@ WuPart wu_figure9(const WuCollapseSettings& settings) {
   }
   const double lowest = *std::min_element(least.begin(), least.end());
   const Interval middle = mean_interval(mean);
-  Claim claim;
-  claim.where = "Wu Fig. 9";
-  claim.claim = "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)";
-  claim.published = "all ≥ 0 for pretrained BERT and ALBERT";
+  Claim claim = claim_of("Wu Fig. 9", "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)",
+                         "all ≥ 0 for pretrained BERT and ALBERT");
   claim.measured = fmt::format("random init: least {:.3f}, mean {:.3f} over {} sample{} of {} tokens", lowest,
                                middle.mean, middle.count, middle.count == 1 ? "" : "s", kTokens);
   claim.holds = lowest >= 0 ? Holds::conditionally : Holds::no;
@@ -473,10 +460,9 @@ WuPart wu_beyond(const WuCollapseSettings& settings, const RunCollapse& run) {
     if (value > most) most = value, best = mask;
     if (value < least) least = value, worst = mask;
   }
-  Claim claim;
-  claim.where = "beyond Wu et al.";
-  claim.claim = "Which mask slows collapse most at equal sparsity (about nine edges per token)?";
-  claim.published = "not asked";
+  Claim claim =
+      claim_of("beyond Wu et al.",
+               "Which mask slows collapse most at equal sparsity (about nine edges per token)?", "not asked");
   claim.measured = fmt::format("μ/‖X‖ at layer 24 without norm: {} {:.2g} (most), {} {:.2g} (least)", best,
                                most, worst, least);
   claim.holds = Holds::answered;

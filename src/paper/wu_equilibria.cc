@@ -57,10 +57,7 @@ void append(std::string& list, const std::string& entry) {
 }
 
 Claim first_token_claim(const WuSettings& settings) {
-  Claim claim;
-  claim.where = "Wu Fig. 5";
-  claim.claim = "Token 1 goes to (0, 1) or (0, −1)";
-  claim.published = "every start";
+  Claim claim = claim_of("Wu Fig. 5", "Token 1 goes to (0, 1) or (0, −1)", "every start");
   constexpr std::size_t layers = 300;
   constexpr double near = 0.02;
   std::size_t arrived = 0;
@@ -158,10 +155,8 @@ PhaseFigure::Panel fig1_panel(const std::string& title, double w, bool scale) {
 }  // namespace
 
 std::vector<Claim> claims_of_wu1(const WuSettings& settings, const Executor& executor) {
-  Claim without;
-  without.where = "Wu Fig. 1";
-  without.claim = "Without LayerNorm both tokens collapse to the same point";
-  without.published = "picture";
+  Claim without =
+      claim_of("Wu Fig. 1", "Without LayerNorm both tokens collapse to the same point", "picture");
   const double identity = largest_distance(0, settings), jordan = largest_distance(settings.w, settings);
   without.measured = fmt::format(
       "largest distance after {} layers: {:.1e} with W_V = I, {:.1e} of the norm of token 1 with w = {:g}",
@@ -171,10 +166,8 @@ std::vector<Claim> claims_of_wu1(const WuSettings& settings, const Executor& exe
       "{} random starts on the circle. With W_V = I the point is where token 1 starts; with the Jordan "
       "block the tokens run away together, since its powers grow.",
       settings.starts);
-  Claim with;
-  with.where = "Wu Fig. 1";
-  with.claim = "With LayerNorm they need not: token 1 goes to (0, ±1), token 2 to B";
-  with.published = "picture";
+  Claim with =
+      claim_of("Wu Fig. 1", "With LayerNorm they need not: token 1 goes to (0, ±1), token 2 to B", "picture");
   const FinalRanks ranks = coupled(settings, settings.w, executor);
   const Interval share = share_interval(ranks.ranks[2], ranks.starts);
   with.measured = fmt::format("{} of random starts stay apart, w = {:g}", percent(share), settings.w);

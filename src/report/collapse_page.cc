@@ -185,21 +185,10 @@ std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
   const auto names = TokenMeasures::names();
   for (const CollapseCurve& curve : curves) {
     for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
-      const auto& samples = curve.layers[layer];
-      const auto count = static_cast<double>(samples.size());
-      std::array<double, TokenMeasures::count> mean{}, square{};
-      for (const TokenMeasures& sample : samples) {
-        const auto values = sample.values();
-        for (std::size_t m = 0; m < values.size(); ++m) mean[m] += values[m] / count;
-      }
-      for (const TokenMeasures& sample : samples) {
-        const auto values = sample.values();
-        for (std::size_t m = 0; m < values.size(); ++m)
-          square[m] += (values[m] - mean[m]) * (values[m] - mean[m]);
-      }
+      const CollapseCurve::Summary summary = curve.summary(layer);
       for (std::size_t m = 0; m < names.size(); ++m) {
-        text += fmt::format("\"{}\",\"{}\",{},{},{},{}\n", curve.group, curve.name, layer, names[m], mean[m],
-                            samples.size() > 1 ? std::sqrt(square[m] / (count - 1)) : 0);
+        text += fmt::format("\"{}\",\"{}\",{},{},{},{}\n", curve.group, curve.name, layer, names[m],
+                            summary.mean[m], summary.sd[m]);
       }
     }
   }
