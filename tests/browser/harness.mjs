@@ -1,0 +1,47 @@
+// What browser tests share: Debian's Chromium, driven by playwright-core, without any network of its own.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const source = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+export const program = process.env.NORMSCOPE_PROGRAM ?? path.join(source, 'build/normscope');
+export const webFolder = process.env.NORMSCOPE_WEB_FOLDER ?? path.join(source, 'build/web');
+
+const { chromium } = createRequire(path.join(source, 'web/package.json'))('playwright-core');
+
+// Runs the program; the output is text.
+export function normscope(...args) {
+  return execFileSync(program, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
+}
+
+// A directory that is gone after the test.
+export function temporaryDirectory(t) {
+  const directory = mkdtempSync(path.join(tmpdir(), 'normscope-browser-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+// A page at a file path or address, closed after the test. page.problems holds console errors, exceptions and
+// requests that failed; page.requests the addresses asked for, beside the first.
+export async function open(t, where, { colorScheme = 'light', width = 1280, height = 900, ...context } = {}) {
+  const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+      '--disable-component-update', '--disable-sync'],
+  });
+  t.after(() => browser.close());
+  const page = await (await browser.newContext({ colorScheme, viewport: { width, height }, ...context })).newPage();
+  const address = /^[a-z]+:/.test(where) ? where : 'file://' + path.resolve(where);
+  page.problems = [];
+  page.requests = [];
+  page.on('console', message => message.type() === 'error' && page.problems.push(message.text()));
+  page.on('pageerror', error => page.problems.push(String(error)));
+  page.on('requestfailed', request => page.problems.push('request failed: ' + request.url()));
+  page.on('request', request => request.url().split('#')[0] !== address.split('#')[0] &&
+    !/^(blob|data):/.test(request.url()) && page.requests.push(request.url()));
+  await page.goto(address);
+  return page;
+}
