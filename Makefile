@@ -1,6 +1,6 @@
 # make build   the program (build/normscope) and the Python module (build/python)
 # make test    builds everything, warnings as errors, and runs every test
-# make demo    draws the paper's picture of selectable keys and writes an HTML report
+# make demo    reruns the figures of both papers, in short, and writes an HTML report: some minutes
 # All targets install the Debian packages they miss, say little when all is well, and need no network once the
 # packages are there. Settings: JOBS, WERROR (ON, OFF), PYTHON, and those named beside a target.
 .DEFAULT_GOAL := build

@@ -61,7 +61,7 @@ Model make_model(const Call& call, const Executor& executor) {
   }
   model.draw_seconds = stopwatch.elapsed().wall;
   for (std::size_t s = 0; s < call.samples; ++s) {
-    const Matrix<double> x = draw_tokens({TokenStart::Kind::bert, {}}, call.tokens, call.width, s, kSeed);
+    const Matrix<double> x = draw_tokens({TokenStart::Kind::bert, {}, {}}, call.tokens, call.width, s, kSeed);
     model.start.emplace_back(call.tokens, call.width,
                              std::vector<float>(x.values().begin(), x.values().end()));
   }

@@ -78,14 +78,20 @@ struct WeightInit {
 //   bert      LayerNorm(word + position + type), each N(0, 0.02²), words of a sample drawn from Zipf's law
 //   over 30522:
 //             a random-init BERT on text, with dropout where the block has it
+//   text      the same with the words of a text, windows of N one after the other
 //   given     rows of `tokens`, windows of N one after the other
 struct TokenStart {
-  enum class Kind { gaussian, sphere, bert, given };
+  enum class Kind { gaussian, sphere, bert, given, text };
   Kind kind = Kind::gaussian;
   Matrix<double> given;
+  std::vector<std::size_t> words;  // of the text; equal words have equal numbers
 };
 TokenStart parse_token_start(std::string_view name);
+// A word is a run of letters and digits (any byte above 127 counts as a letter), upper and lower case alike;
+// any other visible character is a word of its own. Words are numbered as they first occur.
+TokenStart text_start(std::string_view text);
 const char* name_of(TokenStart::Kind kind);
+bool embeds_words(const TokenStart& start);  // bert and text, whose embeddings have dropout too
 
 // One curve: a block and a mask.
 struct CollapseCase {

@@ -41,7 +41,7 @@ struct MajoritySettings {
   MajorityTask task;
   std::size_t dimension = 8, heads = 1, layers = 1;
   std::size_t feed_forward = 0;  // 0: as wide as the dimension
-  AttentionMask mask = AttentionMask::full;
+  std::string mask = "full";     // as EncoderSpec::mask
   std::size_t batch = 6000;
   AdamSettings adam;  // decays linearly over 170 000 steps, ten times as many as are run
   std::uint64_t steps = 17'000, evaluate_every = 100;

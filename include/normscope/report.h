@@ -40,6 +40,10 @@ struct Page {
   std::string data;  // JSON; embedded as <script type="application/json" id="data">
 };
 
+// Whether SVG markup from a file can do nothing but be seen: no scripts, no handlers, no links, only elements
+// that our figures use.
+bool is_passive_svg(std::string_view svg);
+
 // Throws Error if page.data is neither empty nor JSON.
 std::string render_html(const Page& page);
 

@@ -24,17 +24,15 @@
 
 namespace normscope {
 
-enum class AttentionMask { full, causal };
-
 struct EncoderSpec {
   std::size_t classes = 20;
   std::size_t dimension = 8;  // d
   std::size_t layers = 1;
   std::size_t heads = 1;
   std::size_t feed_forward = 8;
-  NormSpec norm1;  // before attention
-  NormSpec norm2;  // before the feed-forward part
-  AttentionMask mask = AttentionMask::full;
+  NormSpec norm1;             // before attention
+  NormSpec norm2;             // before the feed-forward part
+  std::string mask = "full";  // by a name of mask.h; random ones are drawn from seed 0
 
   bool operator==(const EncoderSpec&) const = default;
 };

@@ -13,6 +13,7 @@
 
 #include "cli/common.h"
 #include "cli/masks.h"
+#include "io/bytes.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 #include "record/json.h"
@@ -29,7 +30,7 @@ struct CollapseCall {
   std::vector<std::string> variants = {"san", "san+skip", "san+norm", "san+skip+norm", "full"};
   std::vector<std::string> masks = {"full", "causal", "window:1", "onesided:1"};
   std::vector<std::string> norms = {"layernorm"}, placements = {"post"}, temperatures, dropouts = {"0"};
-  std::string shape, tokens = "128", dim, heads, feed_forward, layers = "12", samples = "1";
+  std::string shape, tokens, dim, heads, feed_forward, layers = "12", samples = "1";
   std::string init, query_key, value, output, start, precision = "float32", eps;
   bool weight_norm = false, qknorm = false, no_spectrum = false, fresh_weights = false;
 };
@@ -66,25 +67,9 @@ Placement parse_placement(const std::string& name) {
   throw InputError(fmt::format("There is no placement '{}'; there are post, pre and sandwich.", name));
 }
 
-// "FILE", or "FILE:NAME" for one tensor of an .npz or .safetensors file.
-struct TensorPlace {
-  std::string path;
-  std::optional<std::string> name;
-};
-
-TensorPlace place_of(const std::string& text) {
-  for (const std::string_view extension : {".npz:", ".safetensors:"}) {
-    const std::size_t at = text.find(extension);
-    if (at == std::string::npos) continue;
-    const std::size_t colon = at + extension.size() - 1;
-    return {text.substr(0, colon), text.substr(colon + 1)};
-  }
-  return {text, std::nullopt};
-}
-
 Matrix<double> read_matrix(const std::string& text, const char* what) {
-  const TensorPlace place = place_of(text);
-  Tensor tensor = read_tensor(place.path, place.name);
+  const TensorPlace place = tensor_place(text);
+  Tensor tensor = read_tensor(place.path, place.tensor);
   if (tensor.shape.size() != 2) {
     throw InputError(
         fmt::format("{}: '{}' holds {} dimensions; a matrix has 2.", what, text, tensor.shape.size()));
@@ -99,7 +84,7 @@ Matrix<double> read_matrix(const std::string& text, const char* what) {
 
 bool looks_like_file(const std::string& name) {
   return name.find('/') != std::string::npos || std::filesystem::is_regular_file(name) ||
-         name.ends_with(".npy") || place_of(name).name || name.ends_with(".npz") ||
+         name.ends_with(".npy") || tensor_place(name).tensor || name.ends_with(".npz") ||
          name.ends_with(".safetensors");
 }
 
@@ -122,8 +107,18 @@ MatrixInit resolve_matrix(const std::string& name, const char* what) {
 }
 
 TokenStart resolve_start(const std::string& name) {
+  constexpr std::string_view text = "text:";
+  constexpr std::uint64_t most_bytes = 1u << 28;
+  if (name.starts_with(text)) {
+    const auto bytes = io::open_bytes(name.substr(text.size()), most_bytes);
+    if (bytes->size() > most_bytes)
+      throw InputError(fmt::format("--start: '{}' is larger than {} MiB.", name, most_bytes >> 20));
+    std::string words(bytes->size(), '\0');
+    bytes->read(0, std::as_writable_bytes(std::span(words)));
+    return text_start(words);
+  }
   if (!looks_like_file(name)) return parse_token_start(name);
-  return {TokenStart::Kind::given, read_matrix(name, "--start")};
+  return {TokenStart::Kind::given, read_matrix(name, "--start"), {}};
 }
 
 // The published shape, and where its options were left open.
@@ -151,11 +146,20 @@ void apply_shape(CollapseCall& call) {
   set(call.output, call.heads == "1" && call.shape.empty() ? "identity" : call.init.c_str());
 }
 
+// Without --tokens and mask files: as many as the start has for each sample, at most those of the papers.
+std::size_t tokens_of(const CollapseSettings& settings) {
+  constexpr std::size_t papers = 128;
+  const TokenStart& start = settings.start;
+  const std::size_t given = start.kind == TokenStart::Kind::given  ? start.given.rows()
+                            : start.kind == TokenStart::Kind::text ? start.words.size()
+                                                                   : papers * settings.samples;
+  return std::clamp<std::size_t>(given / settings.samples, 1, papers);
+}
+
 Plan resolve(CollapseCall call, const Common& common) {
   apply_shape(call);
   Plan plan;
   CollapseSettings& settings = plan.settings;
-  settings.tokens = parse_count(call.tokens, "--tokens", 1, 1u << 20);
   settings.layers = parse_count(call.layers, "--layers", 1, 10'000);
   settings.samples = parse_count(call.samples, "--samples", 1, 1'000'000);
   settings.weights.query_key = resolve_matrix(call.query_key, "--query-key");
@@ -197,6 +201,12 @@ Plan resolve(CollapseCall call, const Common& common) {
   if (temperatures.empty()) temperatures = {0};
   const auto dropouts = numbers(call.dropouts, "--dropout", 0, 0.999);
   for (const std::string& mask : call.masks) {
+    if (!names_mask_file(mask) && mask.find(',') != std::string::npos && is_list_of_masks(mask)) {
+      throw InputError(
+          fmt::format("--mask takes masks separated by spaces, since some hold a comma: "
+                      "--mask {}.",
+                      fmt::join(split(mask, ','), " ")));
+    }
     if (std::find(plan.masks.begin(), plan.masks.end(), mask) == plan.masks.end()) plan.masks.push_back(mask);
   }
   const std::size_t count = variants.size() * norms.size() * placements.size() * temperatures.size() *
@@ -204,9 +214,15 @@ Plan resolve(CollapseCall call, const Common& common) {
   if (count > kMostCases) {
     throw InputError(fmt::format("The options ask for {} cases; at most {} fit one run.", count, kMostCases));
   }
-  std::vector<Mask> masks;
-  for (const std::string& spec : plan.masks)
-    masks.push_back(resolve_mask(spec, settings.tokens, common.seed));
+  const std::optional<std::size_t> tokens =
+      call.tokens.empty() ? std::nullopt : std::optional(parse_count(call.tokens, "--tokens", 1, 1u << 20));
+  const std::vector<Mask> masks = resolve_masks(plan.masks, tokens, tokens_of(settings), common.seed);
+  settings.tokens = masks.front().n();
+  for (std::size_t m = 0; m < masks.size(); ++m) {
+    if (masks[m].n() == settings.tokens) continue;
+    throw InputError(fmt::format("--mask: '{}' has {} tokens and '{}' {}; one run has one number of tokens.",
+                                 plan.masks[0], settings.tokens, plan.masks[m], masks[m].n()));
+  }
   const double eps = parse_non_negative(call.eps, "--eps");
   for (const std::string& variant : variants) {
     // What a variant does not use does not make new cases.
@@ -472,7 +488,7 @@ void add_collapse(CLI::App& app, Common& common) {
   list("--dropout", call->dropouts, "P…", "Dropout of attention weights and outputs; 0 is eval mode [0]");
   option("--shape", call->shape, "NAME",
          "bert-base: 768 dimensions, 12 heads, BERT's weights and embeddings");
-  option("--tokens", call->tokens, "N", "Tokens")->capture_default_str();
+  option("--tokens", call->tokens, "N", "Tokens [128, or those of a mask file or of the start]");
   option("--dim", call->dim, "D", "Dimensions [64]");
   option("--heads", call->heads, "H", "Heads [1]");
   option("--feed-forward", call->feed_forward, "F", "Hidden width of the variant full [4 x dim]");
@@ -486,7 +502,8 @@ void add_collapse(CLI::App& app, Common& common) {
          "Value weights: also jordan:W, FILE, FILE:TENSOR, or orthogonal:FILE [--init]");
   option("--output", call->output, "INIT", "Output weights [--init; identity with one head]");
   option("--start", call->start, "NAME",
-         "gaussian, sphere, bert (random embeddings of Zipf words), or FILE [gaussian]");
+         "gaussian, sphere, bert (random embeddings of Zipf words), text:FILE (of its words), or FILE "
+         "[gaussian]");
   option("--eps", call->eps, "E", "Of the norms [0; bert-base 1e-12]");
   option("--precision", call->precision, "NAME", "float32 or float64")->capture_default_str();
   command->add_flag("--weight-norm", call->weight_norm,

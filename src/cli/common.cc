@@ -56,6 +56,16 @@ std::string duration(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
+TensorPlace tensor_place(const std::string& text) {
+  for (const std::string_view extension : {".npz:", ".safetensors:"}) {
+    const std::size_t at = text.find(extension);
+    if (at == std::string::npos) continue;
+    const std::size_t colon = at + extension.size() - 1;
+    return {text.substr(0, colon), text.substr(colon + 1)};
+  }
+  return {text, std::nullopt};
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0;;) {
@@ -205,9 +215,10 @@ std::size_t terminal_width() {
   return 80;
 }
 
-Progress::Progress(const Common& common, std::string label, std::string unit)
+Progress::Progress(const Common& common, std::string label, std::string unit, const Whole* whole)
     : label_(std::move(label)),
       unit_(std::move(unit)),
+      whole_(whole),
       shown_(!common.quiet && takes_escape_codes(STDERR_FILENO)),
       start_(Clock::now()),
       last_(start_) {}
@@ -226,10 +237,16 @@ void Progress::update(std::size_t done, std::size_t total) {
   const double rate = static_cast<double>(done) / seconds;
   const std::string left =
       done == 0 ? "?" : duration(static_cast<double>(total - std::min(done, total)) / rate);
-  std::fputs(fmt::format("\r\x1b[K{} {}/{} {}{} · {:.{}f}/s · {} left", label_, done, total, unit_, detail_,
-                         rate, rate < 10 ? 1 : 0, left)
-                 .c_str(),
-             stderr);
+  std::string line = fmt::format("{} {}/{} {}{} · {:.{}f}/s · {} left", label_, done, total, unit_, detail_,
+                                 rate, rate < 10 ? 1 : 0, left);
+  if (whole_ != nullptr && total > 0) {
+    const double part = static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+    const double share = (whole_->before + part * whole_->part) / whole_->total;
+    const double elapsed = std::chrono::duration<double>(now - whole_->start).count();
+    line = fmt::format("[{:.0f} % of all, {} left] {}", 100 * share,
+                       share > 0 ? duration(elapsed * (1 - share) / share) : "?", line);
+  }
+  std::fputs(("\r\x1b[K" + line).c_str(), stderr);
 }
 
 void Progress::set_detail(std::string detail) {

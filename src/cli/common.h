@@ -50,6 +50,12 @@ std::vector<std::size_t> parse_range(std::string_view text, std::string_view wha
                                      std::size_t high, std::size_t limit);
 // A finite decimal number from low to high.
 double parse_number(std::string_view text, std::string_view what, double low, double high);
+// "FILE", or "FILE:NAME" for one tensor of an .npz or .safetensors file.
+struct TensorPlace {
+  std::string path;
+  std::optional<std::string> tensor;
+};
+TensorPlace tensor_place(const std::string& text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 // "42s", "3m07s", "2h05m"
 std::string duration(double seconds);
@@ -69,11 +75,19 @@ std::string printable(std::string_view text);
 bool colour_output();  // standard output is a terminal that takes colours and NO_COLOR is not set
 std::size_t terminal_width();
 
+// Work that consists of several parts, each with its own Progress: how far the whole is, in any unit.
+struct Whole {
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  double total = 1, before = 0,
+         part = 0;  // before: what parts that ended took; part: what the present one takes
+};
+
 // Rate and time left, on standard error, only if it is a terminal and not --quiet. update may be called from
 // any thread; the line is erased at the end.
 class Progress {
  public:
-  Progress(const Common& common, std::string label, std::string unit);
+  // whole: shown beside the part, with the time left of all; it must outlive this.
+  Progress(const Common& common, std::string label, std::string unit, const Whole* whole = nullptr);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -84,6 +98,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
   std::string label_, unit_, detail_;
+  const Whole* whole_;
   bool shown_;
   Clock::time_point start_, last_;
   std::mutex mutex_;

@@ -38,19 +38,12 @@ std::vector<Panel> resolve(const MaskCall& call, const Common& common) {
         fmt::format("{} masks were named; at most {} fit one table.", call.specs.size(), kMostMasks));
   if (tensor && std::none_of(call.specs.begin(), call.specs.end(), names_mask_file))
     throw InputError("--tensor names a tensor of a file, but no mask was given as a file.");
+  std::vector<Mask> masks = resolve_masks(call.specs, n, kPapersTokens, common.seed, tensor);
   std::vector<Panel> panels(call.specs.size());
-  std::size_t tokens = n.value_or(0);
-  const auto read = [&](bool files) {
-    for (std::size_t k = 0; k < panels.size(); ++k) {
-      if (names_mask_file(call.specs[k]) != files) continue;
-      panels[k].name = call.specs[k];
-      panels[k].mask = resolve_mask(call.specs[k], files ? n : std::optional(tokens), common.seed, tensor);
-      if (tokens == 0) tokens = panels[k].mask.n();
-    }
-  };
-  read(true);
-  if (tokens == 0) tokens = kPapersTokens;
-  read(false);
+  for (std::size_t k = 0; k < panels.size(); ++k) {
+    panels[k].name = call.specs[k];
+    panels[k].mask = std::move(masks[k]);
+  }
   return panels;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "cli/common.h"
 #include "io/mask_file.h"
@@ -30,31 +31,90 @@ bool is_made_of_families(const std::string& spec) {
   return true;
 }
 
-}  // namespace
-
-bool names_mask_file(const std::string& spec) {
-  if (spec == "-") return true;
-  if (spec.empty() || is_made_of_families(spec)) return false;
+bool is_file(const std::string& name) {
+  if (name == "-") return true;
+  const std::string path = tensor_place(name).path;
   std::error_code ignored;
-  if (std::filesystem::exists(spec, ignored)) return true;
-  const auto has = [&](char c) { return spec.find(c) != std::string::npos; };
-  return has('/') || (has('.') && !has(':'));
+  return std::filesystem::exists(path, ignored) || path.find('/') != std::string::npos ||
+         (path.find('.') != std::string::npos && path.find(':') == std::string::npos);
 }
 
-Mask resolve_mask(const std::string& spec, std::optional<std::size_t> n, std::uint64_t seed,
-                  const std::optional<std::string>& tensor) {
-  if (!names_mask_file(spec)) {
-    if (!n) throw InputError(fmt::format("Mask '{}' needs a number of tokens; give --n.", spec));
-    return parse_mask(spec, *n, seed);
-  }
-  Mask mask = io::read_mask_file(spec, tensor);
+// Reads files first: they say how many tokens there are, if nobody else has.
+Mask read(const std::string& file, std::optional<std::size_t>& n, const std::optional<std::string>& tensor) {
+  const TensorPlace place = tensor_place(file);
+  Mask mask = io::read_mask_file(place.path, place.tensor ? place.tensor : tensor);
   if (n && *n != mask.n()) {
     throw InputError(
         fmt::format("The mask in '{}' has {} tokens, but {} were asked for; ask for {}, or take "
                     "another file.",
-                    spec, mask.n(), *n, mask.n()));
+                    file, mask.n(), *n, mask.n()));
   }
+  n = mask.n();
   return mask;
+}
+
+Mask resolve(const std::string& spec, std::optional<std::size_t>& n, std::uint64_t seed,
+             const std::optional<std::string>& tensor) {
+  if (is_made_of_families(spec)) return parse_mask(spec, n.value(), seed);
+  const auto terms = split(spec, '+');
+  const bool combined = terms.size() > 1 || spec.find('&') != std::string::npos;
+  std::error_code ignored;
+  if (!combined || std::filesystem::exists(tensor_place(spec).path, ignored)) return read(spec, n, tensor);
+  std::map<std::string_view, Mask> files;
+  for (const std::string_view term : terms) {
+    for (const std::string_view factor : split(term, '&')) {
+      if (!is_family(factor)) files.emplace(factor, read(std::string(factor), n, tensor));
+    }
+  }
+  std::optional<Mask> all;
+  for (const std::string_view term : terms) {
+    std::optional<Mask> product;
+    for (const std::string_view factor : split(term, '&')) {
+      const auto file = files.find(factor);
+      const Mask mask = file != files.end() ? file->second : parse_mask(factor, n.value(), seed);
+      product = product ? intersect(*product, mask) : mask;
+    }
+    all = all ? unite(*all, *product) : *product;
+  }
+  return *all;
+}
+
+}  // namespace
+
+bool names_mask_file(const std::string& spec) {
+  if (spec.empty() || is_made_of_families(spec)) return false;
+  if (is_file(spec)) return true;
+  for (const std::string_view term : split(spec, '+')) {
+    for (const std::string_view factor : split(term, '&')) {
+      if (!is_family(factor) && is_file(std::string(factor))) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<Mask> resolve_masks(const std::vector<std::string>& specs, std::optional<std::size_t> n,
+                                std::size_t otherwise, std::uint64_t seed,
+                                const std::optional<std::string>& tensor) {
+  std::vector<Mask> masks(specs.size());
+  std::optional<std::size_t> first = n;
+  for (std::size_t k = 0; k < specs.size(); ++k) {
+    if (!names_mask_file(specs[k])) continue;
+    std::optional<std::size_t> own = n;
+    masks[k] = resolve(specs[k], own, seed, tensor);
+    if (!first) first = own;
+  }
+  if (!first) first = otherwise;
+  for (std::size_t k = 0; k < specs.size(); ++k) {
+    if (!names_mask_file(specs[k])) masks[k] = resolve(specs[k], first, seed, tensor);
+  }
+  return masks;
+}
+
+bool is_list_of_masks(const std::string& spec) {
+  const auto words = split(spec, ',');
+  return words.size() > 1 && std::all_of(words.begin(), words.end(), [](std::string_view word) {
+           return is_made_of_families(std::string(word));
+         });
 }
 
 std::string mask_list() {

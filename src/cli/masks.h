@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "normscope/mask.h"
 
@@ -12,10 +13,15 @@ namespace normscope::cli {
 // name, if it is "-" (standard input), or if it holds a slash, or a dot and no colon.
 bool names_mask_file(const std::string& spec);
 
-// The mask a spec means. n: the tokens; a file has its own, and another number than n is an InputError. seed:
-// of random families. tensor: the name of the tensor to take from a file that holds several.
-Mask resolve_mask(const std::string& spec, std::optional<std::size_t> n, std::uint64_t seed,
-                  const std::optional<std::string>& tensor = std::nullopt);
+// The masks that specs mean. n: the tokens; a file has its own, and another number than n is an InputError.
+// Without n, families have as many as the first file, and without a file `otherwise`. Files, also
+// FILE:TENSOR, may be united and intersected with + and & like families. seed: of random families. tensor:
+// the name of the tensor to take from files that hold several.
+std::vector<Mask> resolve_masks(const std::vector<std::string>& specs, std::optional<std::size_t> n,
+                                std::size_t otherwise, std::uint64_t seed,
+                                const std::optional<std::string>& tensor = std::nullopt);
+// "full,causal": families separated by commas.
+bool is_list_of_masks(const std::string& spec);
 
 // The families by name, for help texts.
 std::string mask_list();

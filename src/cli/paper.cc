@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/paper_parts.h"
 #include "cli/training.h"
@@ -49,16 +52,21 @@ std::vector<std::string> parse_parts(const std::string& only) {
 }
 
 PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
-  constexpr std::uint64_t published_steps = 17'000, default_steps = 6'000;
+  // All parts at once are a first look of some minutes; who names parts wants to know.
+  constexpr std::uint64_t published_steps = 17'000, default_steps = 6'000, short_steps = 4'000;
+  constexpr std::size_t short_seeds = 3, short_samples = 2;
+  const bool is_short = call.only.empty() && !call.full;
   PaperPlan plan;
   plan.parts = parse_parts(call.only);
   const auto ten = paper_seeds();
-  const auto count = call.seeds.empty() ? ten.size() : parse_count(call.seeds, "--seeds", 1, ten.size());
+  const auto count = call.seeds.empty() ? (is_short ? short_seeds : ten.size())
+                                        : parse_count(call.seeds, "--seeds", 1, ten.size());
   plan.seeds.assign(ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count));
   if (call.full && !call.steps.empty()) {
     throw InputError("--full is the published number of steps; give it or --steps, not both.");
   }
-  plan.steps = call.full ? published_steps : default_steps;
+  plan.steps = call.full ? published_steps : is_short ? short_steps : default_steps;
+  if (is_short) plan.samples = short_samples;
   plan.steps_3d = majority_in_3d().steps;
   if (call.full) {
     plan.samples = 200;
@@ -106,12 +114,12 @@ PaperPlan read_plan(const fs::path& directory) {
   }
 }
 
-Json results_json(const PaperPlan& plan, const Audit& audit, const Provenance& origin) {
+Json results_json(const PaperPlan& plan, const Findings& found, const Provenance& origin) {
   Json json = {{"command", kCommand}};
   json.update(normscope::to_json(origin));
   json.update(to_json(plan));
   json["claims"] = Json::array();
-  for (const Claim& claim : audit.claims) {
+  for (const Claim& claim : found.claims) {
     json["claims"].push_back({{"where", claim.where},
                               {"claim", claim.claim},
                               {"published", claim.published},
@@ -122,35 +130,35 @@ Json results_json(const PaperPlan& plan, const Audit& audit, const Provenance& o
   return json;
 }
 
-std::string counts(const Audit& audit) {
+std::string counts(const Findings& found) {
   const auto count = [&](Holds holds) {
-    return std::count_if(audit.claims.begin(), audit.claims.end(),
+    return std::count_if(found.claims.begin(), found.claims.end(),
                          [&](const Claim& claim) { return claim.holds == holds; });
   };
   const auto answered = count(Holds::answered);
   std::string text =
       fmt::format("Claims: {} in all, {} hold, {} hold only under a condition, {} do not hold, {} open",
-                  static_cast<std::ptrdiff_t>(audit.claims.size()) - answered, count(Holds::yes),
+                  static_cast<std::ptrdiff_t>(found.claims.size()) - answered, count(Holds::yes),
                   count(Holds::conditionally), count(Holds::no), count(Holds::open));
   if (answered > 0) text += fmt::format("; questions answered: {}", answered);
   return text;
 }
 
-std::string screen(const Audit& audit) {
+std::string screen(const Findings& found) {
   std::string text;
-  for (const Claim& claim : audit.claims) {
+  for (const Claim& claim : found.claims) {
     text += fmt::format("{}: {}\n  published  {}\n  measured   {}\n  verdict    {}\n", claim.where,
                         claim.claim, claim.published, claim.measured, verdict_of(claim));
     if (!claim.why.empty()) text += fmt::format("  why        {}\n", claim.why);
     text += "\n";
   }
-  return text + counts(audit) + "\n";
+  return text + counts(found) + "\n";
 }
 
-Page page_of(const Audit& audit, const PaperPlan& plan, const Provenance& origin, const Json& results) {
+Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& origin, const Json& results) {
   Page page;
   page.title = "Two papers on what normalization and masks do to attention: what holds";
-  page.verdict = counts(audit) + ".";
+  page.verdict = counts(found) + ".";
   const auto any = [&](std::initializer_list<const char*> parts) {
     return std::any_of(parts.begin(), parts.end(), [&](const char* part) { return plan.has(part); });
   };
@@ -178,13 +186,93 @@ Page page_of(const Audit& audit, const PaperPlan& plan, const Provenance& origin
                     "or dropout) is run both ways.",
                     plan.samples, plan.samples == 1 ? "" : "s", plan.deep_samples));
   }
-  page.claims = claims_table(audit.claims);
-  page.figures = audit.figures;
-  page.tables = audit.tables;
+  page.claims = claims_table(found.claims);
+  page.figures = found.figures;
+  page.tables = found.tables;
   page.footer = fmt::format("normscope {} (commit {}, {}), {} threads", origin.version, origin.commit,
                             origin.isa, origin.threads);
   page.data = results.dump();
   return page;
+}
+
+// A part that has ended, as it is kept beside the runs, so that --resume need not do it again.
+std::string part_file(const PaperPart& part) {
+  return fmt::format("part-{}.json", part.name);
+}
+
+Json part_json(const Findings& found) {
+  Json json = {{"claims", Json::array()}, {"figures", Json::array()}, {"tables", Json::array()}};
+  for (const Claim& claim : found.claims) {
+    json["claims"].push_back({claim.where, claim.claim, claim.published, claim.measured,
+                              static_cast<int>(claim.holds), claim.condition, claim.why});
+  }
+  for (const Figure& figure : found.figures)
+    json["figures"].push_back({figure.name, figure.title, figure.caption, figure.svg, figure.csv});
+  for (const ReportTable& table : found.tables)
+    json["tables"].push_back({{"title", table.title}, {"rows", table.rows}});
+  return json;
+}
+
+// False if there is no such file or it cannot be ours; the part is then run again.
+bool read_part(const fs::path& file, Findings& found) {
+  std::ifstream stream(file);
+  const Json json = Json::parse(stream, nullptr, false);
+  try {
+    for (const Json& each : json.at("claims")) {
+      const int holds = each.at(4).get<int>();
+      if (holds < 0 || holds > static_cast<int>(Holds::answered)) return false;
+      found.claims.push_back({each.at(0), each.at(1), each.at(2), each.at(3), static_cast<Holds>(holds),
+                              each.at(5), each.at(6)});
+    }
+    for (const Json& each : json.at("figures")) {
+      Figure figure;
+      each.at(0).get_to(figure.name);
+      each.at(1).get_to(figure.title);
+      each.at(2).get_to(figure.caption);
+      each.at(3).get_to(figure.svg);
+      each.at(4).get_to(figure.csv);
+      if (!is_passive_svg(figure.svg)) return false;
+      found.figures.push_back(std::move(figure));
+    }
+    for (const Json& each : json.at("tables"))
+      found.tables.push_back(
+          {each.at("title"), each.at("rows").get<std::vector<std::vector<std::string>>>()});
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+  return true;
+}
+
+template <class T>
+void append(std::vector<T>& all, std::vector<T>& more) {
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+}
+
+// What all parts together found.
+Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const Common& common,
+                   const Executor& executor) {
+  Whole whole;
+  whole.total = 0;
+  for (const PaperPart& part : paper_parts()) whole.total += plan.has(part.name) ? part.seconds(plan) : 0;
+  Audit audit{{}, plan, directory.path(), common, executor, whole, {}};
+  Findings all;
+  for (const PaperPart& part : paper_parts()) {
+    if (!plan.has(part.name)) continue;
+    whole.part = part.seconds(plan);
+    Findings found;
+    if (read_part(directory.path() / part_file(part), found)) {
+      whole.total -= whole.part;
+    } else {
+      part.run(audit);
+      found = std::exchange(static_cast<Findings&>(audit), {});
+      directory.write(part_file(part), json_text(part_json(found)));
+      whole.before += whole.part;
+    }
+    append(all.claims, found.claims);
+    append(all.figures, found.figures);
+    append(all.tables, found.tables);
+  }
+  return all;
 }
 
 void run_paper(const PaperCall& call, const Common& common, const CLI::App& command) {
@@ -204,15 +292,12 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
     }
     directory.write_config(kCommand, origin, to_json(plan).dump());
   }
-  Audit audit{plan, out, common, executor, {}, {}, {}, {}};
-  for (const PaperPart& part : paper_parts()) {
-    if (plan.has(part.name)) part.run(audit);
-  }
-  const Json results = results_json(plan, audit, origin);
+  const Findings found = run_parts(plan, directory, common, executor);
+  const Json results = results_json(plan, found, origin);
   directory.write("results.json", json_text(results));
-  directory.write("report.html", render_html(page_of(audit, plan, origin, results)));
+  directory.write("report.html", render_html(page_of(found, plan, origin, results)));
   note(common, "Wrote " + (out / "report.html").string());
-  print(common.json ? json_text(results, -1) : screen(audit));
+  print(common.json ? json_text(results, -1) : screen(found));
 }
 
 }  // namespace
@@ -227,15 +312,18 @@ void add_paper(CLI::App& app, Common& common) {
       "Seed of the heat maps and the collapse runs; the trainings have the paper's seeds");
   auto call = std::make_shared<PaperCall>();
   command->add_option("--only", call->only, "Parts, with commas [all]")->type_name("LIST");
-  command->add_option("--seeds", call->seeds, "How many of the paper's ten seeds [10]")->type_name("N");
-  command
-      ->add_option(
-          "--steps", call->steps,
-          "Training steps of the majority runs [6000, with --full 17000; in 3-D until solved, at most 10000]")
+  command->add_option("--seeds", call->seeds, "How many of the paper's ten seeds [10; all parts at once: 3]")
       ->type_name("N");
   command
-      ->add_option("--samples", call->samples,
-                   "Samples of the collapse runs [8, with --full 200; over 128 layers 1 and 4]")
+      ->add_option("--steps", call->steps,
+                   "Training steps of the majority runs [6000; all parts at once: 4000; with --full 17000; "
+                   "in 3-D until "
+                   "solved, at most 10000]")
+      ->type_name("N");
+  command
+      ->add_option(
+          "--samples", call->samples,
+          "Samples of the collapse runs [8; all parts at once: 2; with --full 200; over 128 layers 1 and 4]")
       ->type_name("N");
   command->add_flag("--full", call->full, "The published number of training steps, and 200 samples");
   command->add_option("--resume", call->resume, "Go on with the run in this directory")->type_name("DIR");

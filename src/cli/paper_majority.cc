@@ -32,7 +32,7 @@ MajorityTraining run_training(const Audit& audit, const char* name, const std::s
   }
   MajorityTraining training(plan.settings, plan.runs, audit.executor);
   if (begun) record.restore(training);
-  train(training, &record, label, audit.common, audit.executor);
+  train(training, &record, label, audit.common, audit.executor, &audit.whole);
   write_geometry(record.directory(), training.runs());
   return training;
 }

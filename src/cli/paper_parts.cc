@@ -4,22 +4,59 @@
 #include <iterator>
 
 namespace normscope::cli {
+namespace {
+
+// 3.5 ms per step of one run on two cores. The first part that looks at the runs trains them for all.
+double majority_seconds(const PaperPlan& plan, std::string_view part) {
+  for (const std::string_view earlier : {"fig2", "fig3", "followups"}) {
+    if (earlier == part) break;
+    if (plan.has(earlier)) return 0.1;
+  }
+  const double norms = plan.has("fig2") || plan.has("fig3") ? 4 : 2, learned = plan.has("followups") ? 3 : 0;
+  return 3.5e-3 * (norms + learned) * static_cast<double>(plan.seeds.size() * plan.steps);
+}
+double of_3d(const PaperPlan& plan) {
+  return 1e-3 * 3 * static_cast<double>(plan.seeds.size() * plan.steps_3d);
+}
+double of_fig2(const PaperPlan& plan) {
+  return majority_seconds(plan, "fig2");
+}
+double of_fig3(const PaperPlan& plan) {
+  return majority_seconds(plan, "fig3");
+}
+double of_followups(const PaperPlan& plan) {
+  return majority_seconds(plan, "followups");
+}
+template <int per_sample>
+double of_samples(const PaperPlan& plan) {
+  return per_sample * static_cast<double>(plan.samples);
+}
+double of_deep(const PaperPlan& plan) {
+  return 60 * static_cast<double>(plan.deep_samples);
+}
+template <int seconds>
+double about(const PaperPlan&) {
+  return seconds;
+}
+
+}  // namespace
 
 std::span<const PaperPart> paper_parts() {
   static constexpr PaperPart parts[] = {
-      {"fig1ab", "keys and queries of the majority task in three dimensions", run_fig1ab},
-      {"fig1cd", "heat maps of unselectable random keys", run_fig1cd},
-      {"fig2", "majority: training loss and the angle of queries to 1", run_fig2},
-      {"fig3", "majority: test accuracy", run_fig3},
-      {"followups", "majority: learned normals instead of 1 (the paper's open questions)", run_followups},
-      {"wu1", "two tokens in the plane, with and without LayerNorm", run_wu1},
-      {"wu2", "collapse over 12 layers, random init, eval mode and dropout", run_wu2},
-      {"wu5", "phase portrait and equilibria of every rank", run_wu5},
-      {"wu6", "collapse over 128 layers", run_wu6},
-      {"wu7", "temperature d_QK and collapse", run_wu7},
-      {"wu8", "singular values by layer", run_wu8},
-      {"wu9", "cosines of the initial embeddings", run_wu9},
-      {"beyond", "other norms, placements, weights; masks of equal sparsity", run_beyond},
+      {"fig1ab", "keys and queries of the majority task in three dimensions", run_fig1ab, of_3d},
+      {"fig1cd", "heat maps of unselectable random keys", run_fig1cd, about<5>},
+      {"fig2", "majority: training loss and the angle of queries to 1", run_fig2, of_fig2},
+      {"fig3", "majority: test accuracy", run_fig3, of_fig3},
+      {"followups", "majority: learned normals instead of 1 (the paper's open questions)", run_followups,
+       of_followups},
+      {"wu1", "two tokens in the plane, with and without LayerNorm", run_wu1, about<1>},
+      {"wu2", "collapse over 12 layers, random init, eval mode and dropout", run_wu2, of_samples<5>},
+      {"wu5", "phase portrait and equilibria of every rank", run_wu5, about<5>},
+      {"wu6", "collapse over 128 layers", run_wu6, of_deep},
+      {"wu7", "temperature d_QK and collapse", run_wu7, of_samples<5>},
+      {"wu8", "singular values by layer", run_wu8, of_samples<1>},
+      {"wu9", "cosines of the initial embeddings", run_wu9, about<1>},
+      {"beyond", "other norms, placements, weights; masks of equal sparsity", run_beyond, of_samples<5>},
   };
   return parts;
 }
@@ -28,7 +65,7 @@ bool PaperPlan::has(std::string_view part) const {
   return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
-void Audit::add(std::vector<Claim> more) {
+void Findings::add(std::vector<Claim> more) {
   std::move(more.begin(), more.end(), std::back_inserter(claims));
 }
 

@@ -28,21 +28,25 @@ struct PaperPlan {
   bool has(std::string_view part) const;
 };
 
-// What every part is given, and the report as it grows.
-struct Audit {
-  const PaperPlan& plan;
-  const std::filesystem::path& directory;  // a part keeps what takes long in a run directory inside
-  const Common& common;
-  const Executor& executor;
-
+// What parts add to the report.
+struct Findings {
   std::vector<Claim> claims;
   std::vector<Figure> figures;
   std::vector<ReportTable> tables;
 
+  void add(std::vector<Claim> more);
+};
+
+// What every part is given.
+struct Audit : Findings {
+  const PaperPlan& plan;
+  const std::filesystem::path& directory;  // a part keeps what takes long in a run directory inside
+  const Common& common;
+  const Executor& executor;
+  const Whole& whole;
+
   // Of all parts that look at the majority task in 8 dimensions: trained by the first of them.
   std::optional<MajorityTraining> majority;
-
-  void add(std::vector<Claim> more);
 };
 
 using RunPart = void(Audit& audit);
@@ -50,6 +54,7 @@ struct PaperPart {
   const char* name;
   const char* description;
   RunPart* run;
+  double (*seconds)(const PaperPlan& plan);  // about, on two cores: only for the time left
 };
 // In the order in which they are run.
 std::span<const PaperPart> paper_parts();

@@ -12,7 +12,7 @@ WuCollapseSettings settings_of(const PaperPlan& plan) {
 
 RunCollapse runner(const Audit& audit, const char* label) {
   return [&audit, label](const std::vector<CollapseCase>& cases, const CollapseSettings& settings) {
-    Progress progress(audit.common, label, "layers");
+    Progress progress(audit.common, label, "layers", &audit.whole);
     return collapse(cases, settings, audit.executor,
                     [&](std::size_t done, std::size_t total) { progress.update(done, total); });
   };

@@ -9,6 +9,7 @@
 
 #include "cli/training.h"
 #include "normscope/error.h"
+#include "normscope/mask.h"
 #include "normscope/statistics.h"
 #include "record/json.h"
 #include "train/runs_by_norm.h"
@@ -48,7 +49,7 @@ constexpr Setting kSettings[] = {
     {"--heads", &MajorityCall::heads, "N", "Attention heads [1]"},
     {"--layers", &MajorityCall::layers, "N", "Layers [1]"},
     {"--feed-forward", &MajorityCall::feed_forward, "N", "Width of the feed-forward part [as --dim]"},
-    {"--mask", &MajorityCall::mask, "NAME", "full or causal [full]"},
+    {"--mask", &MajorityCall::mask, "NAME", "A mask by name, such as causal or window:2 [full]"},
     {"--batch", &MajorityCall::batch, "N", "Sequences of a batch [6000]"},
     {"--lr", &MajorityCall::learning_rate, "X", "Learning rate of Adam at the start [0.001]"},
     {"--decay-steps", &MajorityCall::decay_steps, "N",
@@ -142,10 +143,7 @@ MajoritySettings parse_settings(const MajorityCall& call) {
     }
     throw InputError(fmt::format("{} takes one of {}, not '{}'.", name, names, text));
   };
-  choose(call.mask, "--mask",
-         std::array<std::pair<const char*, AttentionMask>, 2>{
-             {{"full", AttentionMask::full}, {"causal", AttentionMask::causal}}},
-         settings.mask);
+  if (!call.mask.empty()) settings.mask = call.mask;
   choose(call.path, "--path",
          std::array<std::pair<const char*, EncoderPath>, 3>{{{"automatic", EncoderPath::automatic},
                                                              {"generic", EncoderPath::generic},
@@ -247,10 +245,16 @@ std::string steps_cell(const std::vector<const MajorityRun*>& runs, double loss)
   return text;
 }
 
-// Mean over positions of the entropy of uniform attention: over all tokens, or over those up to the position.
+// Mean over positions of the entropy of attention that is uniform over what the mask leaves.
 double uniform_entropy(const MajoritySettings& settings) {
-  const auto length = static_cast<double>(settings.task.length);
-  return settings.mask == AttentionMask::full ? std::log(length) : std::lgamma(length + 1) / length;
+  const Mask mask = parse_mask(settings.mask, settings.task.length);
+  double sum = 0;
+  for (std::size_t i = 0; i < mask.n(); ++i) {
+    std::size_t keys = 0;
+    for (const Mask::Run& run : mask.row(i)) keys += run.last - run.first;
+    sum += std::log(static_cast<double>(keys));
+  }
+  return sum / static_cast<double>(mask.n());
 }
 
 std::string screen(const MajorityTraining& training, const TrainingTime& time) {

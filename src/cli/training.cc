@@ -50,8 +50,8 @@ bool resumes(const CLI::App& command, std::initializer_list<std::string_view> al
 }
 
 TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std::string& label,
-                   const Common& common, const Executor& executor) {
-  Progress progress(common, label, "steps");
+                   const Common& common, const Executor& executor, const Whole* whole) {
+  Progress progress(common, label, "steps", whole);
   std::atomic<std::size_t> done = 0;
   std::size_t before = 0;
   for (const MajorityRun& run : training.runs())

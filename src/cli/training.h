@@ -21,7 +21,7 @@ bool resumes(const CLI::App& command, std::initializer_list<std::string_view> al
 
 // Trains to the end, with progress on standard error; into `record` if there is one.
 TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std::string& label,
-                   const Common& common, const Executor& executor);
+                   const Common& common, const Executor& executor, const Whole* whole = nullptr);
 
 // geometry.safetensors: the keys and queries of every run.
 void write_geometry(const RunDirectory& directory, std::span<const MajorityRun> runs);

@@ -132,7 +132,7 @@ class Experiment {
     lane.sample = sample;
     lane.x = x;
     const double dropout = cases_[which].block.dropout;
-    if (settings_.start.kind == TokenStart::Kind::bert && dropout > 0) {
+    if (embeds_words(settings_.start) && dropout > 0) {
       Dropout drop(dropout, dropout_key(settings_, sample, 0), DropoutSite::embedding);
       for (std::size_t i = 0; i < x.rows(); ++i) drop.apply(lane.x[i]);
     }

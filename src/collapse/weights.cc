@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "normscope/collapse.h"
 #include "normscope/error.h"
@@ -169,12 +170,33 @@ bool is_orthogonal(MatrixView<const double> w) {
 
 TokenStart parse_token_start(std::string_view name) {
   for (const auto kind : {TokenStart::Kind::gaussian, TokenStart::Kind::sphere, TokenStart::Kind::bert}) {
-    if (name == name_of(kind)) return {kind, {}};
+    if (name == name_of(kind)) return {kind, {}, {}};
   }
   throw InputError(
-      fmt::format("Tokens cannot start as '{}'; there are gaussian, sphere, bert, and files "
-                  "of tokens (.npy, .npz, .safetensors).",
+      fmt::format("Tokens cannot start as '{}'; there are gaussian, sphere, bert, text:FILE, and "
+                  "files of tokens (.npy, .npz, .safetensors).",
                   name));
+}
+
+TokenStart text_start(std::string_view text) {
+  TokenStart start{TokenStart::Kind::text, {}, {}};
+  const auto is_letter = [](char c) {
+    return static_cast<unsigned char>(c) >= 128 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z');
+  };
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i + 1;
+    while (is_letter(text[i]) && end < text.size() && is_letter(text[end])) ++end;
+    std::string word(text.substr(i, end - i));
+    i = end;
+    if (static_cast<unsigned char>(word[0]) <= ' ' || word[0] == 127) continue;
+    for (char& c : word) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    start.words.push_back(numbers.emplace(std::move(word), numbers.size()).first->second);
+  }
+  return start;
 }
 
 const char* name_of(TokenStart::Kind kind) {
@@ -185,6 +207,8 @@ const char* name_of(TokenStart::Kind kind) {
       return "sphere";
     case TokenStart::Kind::bert:
       return "bert";
+    case TokenStart::Kind::text:
+      return "text";
     case TokenStart::Kind::given:
       break;
   }
@@ -226,6 +250,10 @@ template BlockWeights<float> draw_weights(const WeightInit&, std::size_t, std::s
 template BlockWeights<double> draw_weights(const WeightInit&, std::size_t, std::size_t, std::size_t,
                                            std::uint64_t, const Executor&);
 
+bool embeds_words(const TokenStart& start) {
+  return start.kind == TokenStart::Kind::bert || start.kind == TokenStart::Kind::text;
+}
+
 Matrix<double> draw_tokens(const TokenStart& start, std::size_t tokens, std::size_t width, std::size_t sample,
                            std::uint64_t seed) {
   Matrix<double> x(tokens, width);
@@ -241,10 +269,17 @@ Matrix<double> draw_tokens(const TokenStart& start, std::size_t tokens, std::siz
     }
     return x;
   }
+  const bool is_text = start.kind == TokenStart::Kind::text;
+  if (is_text && start.words.size() < (sample + 1) * tokens) {
+    throw InputError(fmt::format("The text has {} words; {} sample{} of {} tokens need {}.",
+                                 start.words.size(), sample + 1, sample == 0 ? "" : "s", tokens,
+                                 (sample + 1) * tokens));
+  }
+  const bool embedded = embeds_words(start);
   Random words(seed, stream(Purpose::words, 0, sample));
   for (std::size_t i = 0; i < tokens; ++i) {
-    if (start.kind == TokenStart::Kind::bert) {
-      add_embedding(x[i], Purpose::word, zipf_word(words), seed);
+    if (embedded) {
+      add_embedding(x[i], Purpose::word, is_text ? start.words[sample * tokens + i] : zipf_word(words), seed);
       add_embedding(x[i], Purpose::position, i + 1, seed);
       add_embedding(x[i], Purpose::position, 0, seed);  // the type, the same for all
       continue;
@@ -254,7 +289,7 @@ Matrix<double> draw_tokens(const TokenStart& start, std::size_t tokens, std::siz
   }
   NormSpec norm;
   if (start.kind == TokenStart::Kind::sphere) norm = parse_norm("unit");
-  if (start.kind == TokenStart::Kind::bert) {
+  if (embedded) {
     norm = parse_norm("layernorm");
     norm.eps = 1e-12;
   }

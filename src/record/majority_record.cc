@@ -24,8 +24,6 @@ constexpr auto kBetweenCheckpoints = std::chrono::seconds(30);
 
 constexpr std::pair<EncoderPath, const char*> kPaths[] = {
     {EncoderPath::automatic, "automatic"}, {EncoderPath::generic, "generic"}, {EncoderPath::bag, "bag"}};
-constexpr std::pair<AttentionMask, const char*> kMasks[] = {{AttentionMask::full, "full"},
-                                                            {AttentionMask::causal, "causal"}};
 
 // Members of a file that may be anyone's; what is missing or of another kind is said by its name.
 template <class T>
@@ -118,7 +116,7 @@ Json to_json(const MajoritySettings& settings) {
                {"heads", settings.heads},
                {"layers", settings.layers},
                {"feed_forward", settings.feed_forward == 0 ? settings.dimension : settings.feed_forward},
-               {"mask", name_of(settings.mask, kMasks)},
+               {"mask", settings.mask},
                {"batch", settings.batch},
                {"learning_rate", settings.adam.learning_rate},
                {"decay_steps", settings.adam.schedule.steps},
@@ -144,7 +142,7 @@ MajoritySettings majority_settings(const Json& json) {
   settings.heads = member<std::size_t>(json, "heads");
   settings.layers = member<std::size_t>(json, "layers");
   settings.feed_forward = member<std::size_t>(json, "feed_forward");
-  settings.mask = choice<AttentionMask>(json, "mask", kMasks);
+  settings.mask = member<std::string>(json, "mask");
   settings.batch = member<std::size_t>(json, "batch");
   settings.adam.learning_rate = member<double>(json, "learning_rate");
   settings.adam.schedule.steps = member<std::uint64_t>(json, "decay_steps");

@@ -348,7 +348,7 @@ bool is_bag_of_types(const EncoderSpec& spec) {
   NormSpec norm2 = spec.norm2;
   norm2.affine = false;
   norm2.eps = 0;
-  return spec.layers == 1 && spec.mask == AttentionMask::full && norm2 == parse_norm("layernorm") &&
+  return spec.layers == 1 && spec.mask == "full" && norm2 == parse_norm("layernorm") &&
          spec.classes <= SequenceSet::most_counted_classes;
 }
 

@@ -1,4 +1,6 @@
 // The generic path: a batch cut into a fixed number of pieces of whole sequences, summed in their order.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -18,11 +20,14 @@ constexpr T kHidden = T(-1e30);
 // keys × queries, padded as the kernels want it; empty for the full mask.
 template <class T>
 std::vector<T> mask_of(const EncoderSpec& spec, std::size_t length) {
-  if (spec.mask == AttentionMask::full) return {};
+  if (spec.mask == "full") return {};
+  const Mask allowed = encoder_mask(spec.mask, length);
   const std::size_t columns = padded_columns(length);
   std::vector<T> mask(length * columns, T(0));
-  for (std::size_t key = 0; key < length; ++key) {
-    for (std::size_t query = 0; query < key; ++query) mask[key * columns + query] = kHidden<T>;
+  for (std::size_t query = 0; query < length; ++query) {
+    for (std::size_t key = 0; key < length; ++key) {
+      if (!allowed.attends(query, key)) mask[key * columns + query] = kHidden<T>;
+    }
   }
   return mask;
 }
@@ -90,6 +95,17 @@ class GenericPath final : public EncoderGradient<T> {
 };
 
 }  // namespace
+
+Mask encoder_mask(const std::string& name, std::size_t length) {
+  Mask mask = parse_mask(name, length);
+  for (std::size_t i = 0; i < length; ++i) {
+    if (!mask.row(i).empty()) continue;
+    throw InputError(
+        fmt::format("Under the mask '{}' token {} of {} attends to nothing; training needs a key for each.",
+                    name, i, length));
+  }
+  return mask;
+}
 
 template <class T>
 std::unique_ptr<EncoderGradient<T>> make_generic_path(const EncoderSpec& spec) {

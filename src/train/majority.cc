@@ -13,6 +13,7 @@
 #include "normscope/error.h"
 #include "normscope/random.h"
 #include "train/parameters.h"
+#include "train/paths.h"
 
 namespace normscope {
 namespace {
@@ -75,6 +76,7 @@ void check_majority(const MajoritySettings& settings, std::span<const std::strin
         "The majority encoder needs at least 2 dimensions: its second norm projects one of them out.");
   }
   for (const std::string& norm : norms) check_encoder(majority_encoder(settings, norm));
+  encoder_mask(settings.mask, settings.task.length);
   if (settings.batch < 1) throw InputError("A batch needs at least 1 sequence.");
   if (settings.evaluate_every < 1) throw InputError("An evaluation takes place every 1 or more steps.");
   const auto positive = [](double value) { return value > 0 && std::isfinite(value); };

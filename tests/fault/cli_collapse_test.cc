@@ -98,6 +98,37 @@ TEST_F(CollapseCommand, ReadsTokensValuesAndMasksFromFiles) {
                  {"8 x 4", "needs 16 rows"});
 }
 
+TEST_F(CollapseCommand, FilesSayHowManyTokensThereAre) {
+  write(path("mask.txt"), "110\n010\n011\n");
+  EXPECT_EQ(result_of("collapse --variant san --mask " + path("mask.txt") + " full")["settings"]["tokens"],
+            3);
+  EXPECT_EQ(
+      result_of("collapse --variant san --mask '" + path("mask.txt") + "&causal'")["settings"]["tokens"], 3);
+  write_npy(path("tokens.npy"), {"", DType::float64, {6, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}});
+  EXPECT_EQ(result_of("collapse --variant san --dim 2 --samples 2 --mask full --start " +
+                      path("tokens.npy"))["settings"]["tokens"],
+            3);
+  write(path("two.txt"), "11\n11\n");
+  expect_refused("collapse --variant san --mask " + path("mask.txt") + " " + path("two.txt"),
+                 {"mask.txt' has 3 tokens", "two.txt' 2"});
+  expect_refused("collapse --variant san --mask full,causal", {"--mask full causal"});
+  const std::vector<Tensor> masks = {{"a", DType::float32, {2, 2}, {1, 0, 1, 1}},
+                                     {"b", DType::float32, {2, 2}, {1, 1, 1, 1}}};
+  write_safetensors(path("masks.safetensors"), masks);
+  EXPECT_EQ(result_of("collapse --variant san --mask " + path("masks.safetensors:b"))["settings"]["tokens"],
+            2);
+}
+
+TEST_F(CollapseCommand, TokensStartFromTheWordsOfAText) {
+  write(path("text.txt"), "The cat, the CAT; a dog.\n");  // the cat , the cat ; a dog .
+  const std::string call = "collapse --variant san --mask full --dim 16 --start text:" + path("text.txt");
+  EXPECT_EQ(result_of(call)["settings"]["tokens"], 9);
+  expect_refused(call + " --tokens 5 --samples 2", {"has 9 words", "2 samples of 5 tokens need 10"});
+  write(path("empty.txt"), " \n");
+  expect_refused("collapse --start text:" + path("empty.txt"), {"has 0 words"});
+  expect_refused("collapse --start text:" + path("missing.txt"), {"missing.txt"});
+}
+
 TEST_F(CollapseCommand, ATokenThatAttendsToNothingIsSaid) {
   write(path("mask.txt"), "100\n000\n011\n");
   const Outcome outcome =

@@ -365,7 +365,7 @@ TEST_F(TrainCommand, WrongCallsAreRefused) {
   refused("--batch 0", {"--batch", "'0'"});
   refused("--evaluate-every 0", {"--evaluate-every", "'0'"});
   refused("--checkpoint-every 0", {"--checkpoint-every", "'0'"});
-  refused("--mask half", {"--mask", "half", "causal"});
+  refused("--mask half", {"half", "causal"});
   refused("--path fast", {"--path", "fast", "generic"});
   refused("--path bag --mask causal", {"bag"});
   refused("minority", {"minority"});
@@ -412,6 +412,15 @@ TEST_F(TrainCommand, AConfigThatWasChangedIsRefused) {
   refused({"config.json", "no norm"}, [](json& j) { j["options"]["runs"] = json::array(); });
   refused({"not of this training"}, [](json& j) { j["options"]["runs"][0]["norm"] = "rmsnorm"; });
   refused({"encoder of another shape"}, [](json& j) { j["options"]["settings"]["feed_forward"] = 4; });
+}
+
+TEST_F(TrainCommand, AttentionStaysWithinTheMask) {
+  const std::string call = "train majority --length 6 --margin 1 --classes 3 --samples 60 --steps 5 --mask ";
+  const double most = std::log(3.0);  // a window of one token to each side
+  EXPECT_LE(result_of(call + "window:1")["runs"][0]["attention_entropy"], most);
+  EXPECT_GT(result_of(call + "full")["runs"][0]["attention_entropy"], most);
+  EXPECT_EQ(result_of(call + "window:1")["settings"]["mask"], "window:1");
+  EXPECT_NEAR(result_of(call + "self")["runs"][0]["attention_entropy"], 0, 1e-6);
 }
 
 TEST_F(TrainCommand, AttentionToOneTokenHasNoEntropy) {

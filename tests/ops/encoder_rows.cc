@@ -13,7 +13,7 @@ namespace normscope::ops {
 namespace {
 
 std::string describe(const EncoderSpec& spec) {
-  return fmt::format("{}{}", name_of(spec.norm1), spec.mask == AttentionMask::causal ? "+causal" : "");
+  return fmt::format("{}{}", name_of(spec.norm1), spec.mask == "full" ? "" : "+" + spec.mask);
 }
 
 std::string shape_of(const EncoderSpec& spec, const SequenceSet& set) {
@@ -258,7 +258,7 @@ std::vector<Row> encoder_rows() {
   EncoderSpec deep = make_spec("rmsnorm", 4, 6, 3);
   deep.layers = 2;
   add_spec(deep, 9, 3);
-  deep.mask = AttentionMask::causal;
+  deep.mask = "causal";
   deep.norm1 = parse_norm("project:1");
   deep.norm2 = parse_norm("rmsnorm");
   add_spec(deep, 9, 3);

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "core/targets.h"
+#include "normscope/mask.h"
 #include "ops/ops.h"
 #include "train/layers-inl.h"
 
@@ -222,21 +223,24 @@ struct SoftmaxOp {
 };
 
 template <class T>
-std::vector<T> mask_values(AttentionMask mask, std::size_t tokens, std::size_t columns) {
+std::vector<T> mask_values(const std::string& mask, std::size_t tokens, std::size_t columns) {
   std::vector<T> values;
-  if (mask == AttentionMask::full) return values;
+  if (mask == "full") return values;
   values.assign(tokens * columns, T(0));
-  for (std::size_t key = 0; key < tokens; ++key)
-    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(key * columns), key,
-                static_cast<T>(kHiddenScore));
+  const Mask allowed = parse_mask(mask, tokens);
+  for (std::size_t key = 0; key < tokens; ++key) {
+    for (std::size_t query = 0; query < tokens; ++query) {
+      if (!allowed.attends(query, key)) values[key * columns + query] = static_cast<T>(kHiddenScore);
+    }
+  }
   return values;
 }
 
 struct AttentionOp {
   std::size_t d, heads, tokens;
-  AttentionMask mask;
+  std::string mask;
 
-  std::string name() const { return mask == AttentionMask::causal ? "attention+causal" : "attention"; }
+  std::string name() const { return mask == "full" ? "attention" : "attention+" + mask; }
   std::string shape() const { return fmt::format("d={} heads={} T={}", d, heads, tokens); }
   std::size_t input_rows() const { return 3 * d; }
   std::size_t output_rows() const { return d; }
@@ -348,8 +352,7 @@ struct EncoderLayerOp {
   std::size_t tokens;
 
   std::string name() const {
-    return fmt::format("encoder_layer/{}{}", name_of(spec.norm1),
-                       spec.mask == AttentionMask::causal ? "+causal" : "");
+    return fmt::format("encoder_layer/{}{}", name_of(spec.norm1), spec.mask == "full" ? "" : "+" + spec.mask);
   }
   std::string shape() const {
     return fmt::format("d={} F={} heads={} T={}", spec.dimension, spec.feed_forward, spec.heads, tokens);
@@ -543,7 +546,7 @@ void add_rows_of_layers(std::vector<ops::Row>* rows) {
 
   for (const std::size_t tokens : lengths) {
     for (const bool masked : {false, true}) add(SoftmaxOp{tokens, tokens, masked}, tokens == 50);
-    for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal}) {
+    for (const char* mask : {"full", "causal", "window:1", "star"}) {
       for (const std::size_t heads : {1, 2})
         add(AttentionOp{8, heads, tokens, mask}, tokens == 50 && heads == 1);
       if (tokens <= 17) add(AttentionOp{12, 4, tokens, mask});
@@ -558,7 +561,7 @@ void add_rows_of_layers(std::vector<ops::Row>* rows) {
   add(CrossEntropyOp{1, 5});
   add(CrossEntropyOp{4, 50, true}, false, false);
 
-  const auto encoder = [](const char* norm, std::size_t d, std::size_t heads, AttentionMask mask) {
+  const auto encoder = [](const char* norm, std::size_t d, std::size_t heads, const char* mask) {
     EncoderSpec spec;
     spec.classes = 1;
     spec.dimension = d;
@@ -571,12 +574,11 @@ void add_rows_of_layers(std::vector<ops::Row>* rows) {
     return spec;
   };
   for (const char* norm : {"layernorm", "rmsnorm", "none"}) {
-    add(EncoderLayerOp{encoder(norm, 8, 1, AttentionMask::full), 50}, true, false);
-    for (const std::size_t tokens : {1, 2, 17})
-      add(EncoderLayerOp{encoder(norm, 8, 1, AttentionMask::full), tokens});
+    add(EncoderLayerOp{encoder(norm, 8, 1, "full"), 50}, true, false);
+    for (const std::size_t tokens : {1, 2, 17}) add(EncoderLayerOp{encoder(norm, 8, 1, "full"), tokens});
   }
   for (const char* norm : {"layernorm", "project:2", "dyt", "xsigma", "qknorm:2"}) {
-    for (const AttentionMask mask : {AttentionMask::full, AttentionMask::causal})
+    for (const char* mask : {"full", "causal", "onesided:2"})
       add(EncoderLayerOp{encoder(norm, 6, 2, mask), 9});
   }
 }

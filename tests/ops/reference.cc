@@ -6,6 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "normscope/mask.h"
+
 namespace normscope::ops {
 
 const Array* find(const Arrays& arrays, std::string_view name) {
@@ -181,19 +183,20 @@ Array softmax(const Array& scores) {
   return weights;
 }
 
-Array attention_weights(const Array& q, const Array& k, AttentionMask mask) {
+Array attention_weights(const Array& q, const Array& k, const std::string& mask) {
   Array scores(k.cols(), q.cols());
+  const Mask allowed = parse_mask(mask, k.cols());
   for (std::size_t key = 0; key < k.cols(); ++key) {
     for (std::size_t query = 0; query < q.cols(); ++query) {
       for (std::size_t i = 0; i < q.rows(); ++i) scores(key, query) += q(i, query) * k(i, key);
       scores(key, query) /= std::sqrt(static_cast<double>(q.rows()));
-      if (mask == AttentionMask::causal && key > query) scores(key, query) = -HUGE_VAL;
+      if (!allowed.attends(query, key)) scores(key, query) = -HUGE_VAL;
     }
   }
   return softmax(scores);
 }
 
-Array attention(std::size_t heads, AttentionMask mask, const Array& qkv) {
+Array attention(std::size_t heads, const std::string& mask, const Array& qkv) {
   const std::size_t d = qkv.rows() / 3, width = d / heads;
   Array o(d, qkv.cols());
   for (std::size_t first = 0; first < d; first += width) {
@@ -262,17 +265,20 @@ EncoderMeasures encoder_measures(const EncoderSpec& spec, const Arrays& paramete
     total.accuracy += share * right;
     total.sequence_accuracy += right == static_cast<double>(T) ? 1 / static_cast<double>(set.size()) : 0;
     Array x = embedded(at(parameters, "embedding"), tokens);
+    const Mask allowed = parse_mask(spec.mask, T);
     for (std::size_t l = 0; l < spec.layers; ++l) {
       const Array qkv = projected_qkv(spec, parameters, l, x);
       for (std::size_t first = 0; first < spec.dimension; first += width) {
         const Array weights = attention_weights(rows_of(qkv, first, width),
                                                 rows_of(qkv, spec.dimension + first, width), spec.mask);
         for (std::size_t query = 0; query < T; ++query) {
-          const std::size_t visible = spec.mask == AttentionMask::causal ? query + 1 : T;
-          for (std::size_t key = 0; key < visible; ++key) {
+          double visible = 0;
+          for (std::size_t key = 0; key < T; ++key) visible += allowed.attends(query, key) ? 1 : 0;
+          for (std::size_t key = 0; key < T; ++key) {
+            if (!allowed.attends(query, key)) continue;
             const double weight = weights(key, query);
             if (weight > 0) total.attention_entropy -= row_share * weight * std::log(weight);
-            total.attention_distance += row_share * std::fabs(weight - 1 / static_cast<double>(visible)) / 2;
+            total.attention_distance += row_share * std::fabs(weight - 1 / visible) / 2;
           }
         }
       }

@@ -30,9 +30,9 @@ Array norm(const NormSpec& spec, const Arrays& parameters, const std::string& pr
 // Down each column.
 Array softmax(const Array& scores);
 // Softmax weights of one head, keys × queries; q and k are width × tokens.
-Array attention_weights(const Array& q, const Array& k, AttentionMask mask);
+Array attention_weights(const Array& q, const Array& k, const std::string& mask);
 // qkv is 3d × tokens.
-Array attention(std::size_t heads, AttentionMask mask, const Array& qkv);
+Array attention(std::size_t heads, const std::string& mask, const Array& qkv);
 Array feed_forward(const Arrays& parameters, const std::string& prefix, const Array& x);
 // Row 0: the loss of each column; row 1: 1 where the first highest logit is the label's.
 Array cross_entropy(const Array& logits, const std::vector<std::uint16_t>& labels);

@@ -53,6 +53,21 @@ double expected_ratio(const Mask& mask, std::size_t layers) {
   return centred.norm() / std::sqrt(static_cast<double>(n - 1));
 }
 
+TEST(Collapse, EqualWordsOfATextHaveEqualEmbeddings) {
+  const TokenStart start = text_start("The cat, the\tCAT \xC3\xA9t\xC3\xA9 \x01.\n");
+  EXPECT_EQ(start.words, (std::vector<std::size_t>{0, 1, 2, 0, 1, 3, 4}));
+  EXPECT_TRUE(text_start("").words.empty());
+  // Positions differ, so the same word at two places is close but not equal; two windows of the same words
+  // are.
+  const TokenStart twice = text_start("a b a b");
+  const Matrix<double> first = draw_tokens(twice, 2, 8, 0, 7), second = draw_tokens(twice, 2, 8, 1, 7);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t j = 0; j < 8; ++j) EXPECT_EQ(first(i, j), second(i, j));
+  }
+  EXPECT_NE(first(0, 0), draw_tokens(text_start("a a"), 2, 8, 0, 7)(1, 0));
+  EXPECT_THROW(draw_tokens(twice, 2, 8, 2, 7), InputError);
+}
+
 TEST(Collapse, UniformAttentionFollowsTheMask) {
   // Tokens e₁, …, e_N: X(t) = Pᵗ, so that μ(t)/μ(0) is what a Gaussian start has in the mean.
   constexpr std::size_t tokens = 128;

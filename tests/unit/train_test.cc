@@ -248,7 +248,7 @@ TEST(EncoderPaths, GiveTheSameBytesOnAnyNumberOfThreads) {
 
 TEST(EncoderPaths, TheBagPathIsRefusedWhereASequenceIsNoBag) {
   EncoderSpec causal = encoder("layernorm"), deep = causal, other = causal;
-  causal.mask = AttentionMask::causal;
+  causal.mask = "causal";
   deep.layers = 2;
   other.norm2 = parse_norm("rmsnorm");
   for (const EncoderSpec& spec : {causal, deep, other}) {
