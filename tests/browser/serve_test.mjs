@@ -72,7 +72,7 @@ test('curves grow while a training runs, and its end is noticed', async t => {
   await list.waitForSelector('.state.running', { timeout: 30000 });  // found without a reload
   await list.click('text=training');
   const lines = () => list.locator('#drawing').evaluate(drawing => Number(drawing.dataset.lines));
-  await list.waitForSelector('#drawing svg path');
+  await list.waitForSelector('#drawing svg');
   const before = await lines();
   await list.waitForFunction(old => Number(document.getElementById('drawing').dataset.lines) > old + 8, before,
     { timeout: 60000 });
@@ -98,7 +98,7 @@ test('a log with a torn line and hostile names is drawn', async t => {
     { step, norm: '</title><script>alert(1)</script>', seed: 1, '<img src=x>': step })).join('\n') + '\n{"step":3,"no');
   const address = await serve(t, root);
   const page = await open(t, address + 'run/0/odd/', { colorScheme: 'dark', width: 390 });
-  await page.waitForSelector('#drawing svg path');
+  await page.waitForSelector('#drawing svg');
   assert.equal(await page.locator('#drawing').evaluate(drawing => drawing.dataset.lines), '3');
   assert.equal(await page.locator('#drawing script, #drawing img, main b').count(), 0);
   own(page, address);

@@ -60,15 +60,17 @@ class ServeCommand : public ProgramTest {
     ProgramTest::SetUp();
     write(path("runs/one/config.json"), R"({"program":"normscope","command":"mask","options":{"n":[8]}})");
     write(path("runs/one/results.json"), R"({"command":"mask"})");
-    write(path("runs/one/big.npy"), std::string(8 << 20, 'x'));
     write(path("secret/config.json"), R"({"program":"normscope","command":"secret"})");
   }
   void TearDown() override {
-    if (server_ > 0) EXPECT_EQ(end(SIGTERM).code, 0);
+    if (server_ > 0) {
+      EXPECT_EQ(end(SIGTERM).code, 0);
+    }
     ProgramTest::TearDown();
   }
 
   void serve(const std::string& more = "") {
+    std::filesystem::remove(path(".out"));
     server_ = start("serve " + path("runs") + " --port 0 --json " + more);
     for (int i = 0; i < 1000 && read(path(".out")).find('\n') == std::string::npos; ++i)
       std::this_thread::sleep_for(milliseconds(20));
@@ -78,8 +80,8 @@ class ServeCommand : public ProgramTest {
     EXPECT_EQ(announced["address"], "http://127.0.0.1:" + std::to_string(port_) + "/");
   }
   Outcome end(int signal) {
-    ::kill(std::exchange(server_, 0), signal);
-    return wait(-1);
+    ::kill(server_, signal);
+    return wait(std::exchange(server_, 0));
   }
 
   std::string ask(const std::string& request) const {
@@ -114,9 +116,8 @@ TEST_F(ServeCommand, WrongCallsGetOneSentence) {
 TEST_F(ServeCommand, ABusyPortIsASentence) {
   serve();
   const std::string port = std::to_string(port_);
-  const Outcome outcome = run("serve " + path("runs") + " --port " + port + " 2>" + path("busy") + " >&2");
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(read(path("busy")).rfind("normscope: Port " + port + " is taken", 0), 0u) << read(path("busy"));
+  expect_sentence(run("serve " + path("runs") + " --port " + port), 2,
+                  {"Port " + port + " is taken", "--port 0"});
   EXPECT_TRUE(alive());
 }
 
@@ -140,6 +141,7 @@ TEST_F(ServeCommand, LostOutputIsAFailedRun) {
 }
 
 TEST_F(ServeCommand, AnswersCarryTheirGuards) {
+  write(path("runs/one/big.npy"), std::string(8 << 20, 'x'));
   serve();
   for (const char* target : {"/", "/run/0/one/", "/run/0/one/big.npy", "/nothing", "/assets/live.js"}) {
     const std::string answer = get(target);
