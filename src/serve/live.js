@@ -54,10 +54,11 @@ async function watchCurves(section) {
   const anew = () => { next = ''; wake(); };
   seed.addEventListener('change', anew);
   name.addEventListener('change', anew);
+  document.addEventListener('visibilitychange', () => wake());
   followHints(drawing);
   for (;;) {
     let pause = 10 * second;
-    if (visible()) {
+    if (visible() || !next) {
       try {
         const asked = new URLSearchParams({ seed: seed.value, name: name.value, from: next, state });
         const answer = await fetch(`/api/curves?run=${section.dataset.run}&${String(asked).replaceAll('+', '%20')}`);

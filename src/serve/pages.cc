@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLargestResults = 4 << 20, kMostFiles = 200, kMostRows = 40, kMostColumns = 12;
+constexpr std::size_t kLargestResults = 4 << 20, kMostFiles = 200, kMostRows = 40, kMostColumns = 12,
+                      kMostUnfolded = 12;
 constexpr std::size_t kMostOptions = 200;
 
 std::string local_time(std::int64_t seconds) {
@@ -140,8 +141,10 @@ std::string objects_table(const std::string& title, const Json& rows) {
     if (fits && columns.size() < kMostColumns) columns.push_back(name);
   }
   if (columns.size() < 2) return "";
-  std::string html =
-      fmt::format("<section><h2>{}</h2>\n<div class=\"wide\"><table>\n<tr>", escape_markup(spaced(title)));
+  std::string html = fmt::format("<section><h2>{}</h2>\n", escape_markup(spaced(title)));
+  const bool folded = rows.size() > kMostUnfolded && title != "claims";
+  if (folded) html += fmt::format("<details><summary>{} rows</summary>\n", rows.size());
+  html += "<div class=\"wide\"><table>\n<tr>";
   for (const std::string& column : columns)
     html += fmt::format("<th scope=\"col\">{}</th>", escape_markup(spaced(column)));
   html += "</tr>\n";
@@ -159,25 +162,27 @@ std::string objects_table(const std::string& title, const Json& rows) {
   html += "</table></div>\n";
   if (shown < rows.size())
     html += fmt::format("<p class=\"faint\">{} of {} rows; results.json has all.</p>\n", shown, rows.size());
-  return html + "</section>\n";
+  return html + (folded ? "</details></section>\n" : "</section>\n");
 }
 
 bool object_list(const Json& value) {
   return value.is_array() && !value.empty() && value.front().is_object();
 }
 
-std::string results_part(const Folder& folder) {
+// The verdict and the claims, then the pictures, then the rest.
+std::string results_part(const Folder& folder, const std::string& pictures) {
   const auto file = folder.file("results.json");
-  if (!file) return "";
+  if (!file) return pictures;
   if (file->size > kLargestResults) {
-    return fmt::format(
-        "<p class=\"faint\">results.json has {}, too much to be shown here; it is among the files "
-        "below.</p>\n",
-        file_size(file->size));
+    return pictures +
+           fmt::format(
+               "<p class=\"faint\">results.json has {}, too much to be shown here; it is among the files "
+               "below.</p>\n",
+               file_size(file->size));
   }
   const auto results = parse_json(file->read(0, kLargestResults));
   if (!results || !results->is_object())
-    return "<p class=\"faint\">results.json cannot be read: it is not a JSON object.</p>\n";
+    return pictures + "<p class=\"faint\">results.json cannot be read: it is not a JSON object.</p>\n";
   std::string html, tables;
   if (results->contains("verdict") && (*results)["verdict"].is_string())
     html +=
@@ -186,16 +191,16 @@ std::string results_part(const Folder& folder) {
     if (!object_list(value)) continue;
     (name == "claims" ? html : tables) += objects_table(name, value);
   }
-  return html + tables;
+  return html + pictures + tables;
 }
 
-void add_option_rows(std::string& html, std::size_t& rows, const std::string& prefix, const Json& options) {
+void add_option_rows(std::string& html, std::size_t& rows, const Json& options) {
   for (const auto& [name, value] : options.items()) {
     if (rows++ >= kMostOptions) return;
     if (value.is_object()) {
-      add_option_rows(html, rows, prefix + spaced(name) + " · ", value);
+      add_option_rows(html, rows, value);
     } else {
-      html += scope_row(prefix + spaced(name), brief(value));
+      html += scope_row(spaced(name), brief(value));
     }
   }
 }
@@ -206,7 +211,7 @@ std::string config_part(const Json& config) {
   for (const auto& [name, value] : config.items()) {
     if (name == "program") continue;
     if (name == "options" && value.is_object()) {
-      add_option_rows(html, rows, "", value);
+      add_option_rows(html, rows, value);
     } else if (rows++ < kMostOptions) {
       html += scope_row(spaced(name), brief(value));
     }
@@ -302,7 +307,7 @@ std::string run_page(const std::vector<fs::path>& roots, const Folder& folder, c
   if (files.report) html += "<p><a class=\"button\" href=\"report.html\">Open the report</a></p>\n";
   html += "</div>\n";
   if (files.log) html += curves_part(run);
-  html += "<div id=\"details\" data-refresh=\"0\">\n" + results_part(folder) + files.pictures;
+  html += "<div id=\"details\" data-refresh=\"0\">\n" + results_part(folder, files.pictures);
   std::vector<Run> inside;
   for (const Run& other : list.runs) {
     if (other.names != run.names) inside.push_back(other);

@@ -165,18 +165,27 @@ std::string brief(const Json& value) {
   if (value.is_null()) return "–";
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_string()) return shortened(value.get<std::string>());
-  const bool list = value.is_array() && std::all_of(value.begin(), value.end(),
-                                                    [](const Json& entry) { return entry.is_primitive(); });
+  const auto all = [](const Json& values, const auto& is) {
+    return std::all_of(values.begin(), values.end(), is);
+  };
+  const auto primitive = [](const Json& entry) { return entry.is_primitive(); };
+  const bool list = value.is_array() && all(value, primitive);
   if (list && value.size() > kMostListed && value.front().is_number())
     return fmt::format("{} … {} ({} values)", brief(value.front()), brief(value.back()), value.size());
-  if (list) {
+  const auto joined = [](const Json& values, const char* separator) {
     std::string text;
-    for (const Json& entry : value) {
+    for (const Json& entry : values) {
       if (text.size() > kLongestText) break;
-      text += (text.empty() ? "" : ", ") + brief(entry);
+      text += (text.empty() ? "" : separator) + brief(entry);
     }
-    return text.empty() ? "none" : shortened(std::move(text));
-  }
+    return shortened(std::move(text));
+  };
+  if (list) return value.empty() ? "none" : joined(value, ", ");
+  if (value.is_object() && all(value, primitive))
+    return joined(value, " ");  // {"norm", "seed"}: "layernorm 11"
+  if (value.is_array() &&
+      all(value, [&](const Json& entry) { return entry.is_object() && all(entry, primitive); }))
+    return joined(value, ", ");
   if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
   return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
