@@ -125,6 +125,13 @@ class Server::Listener : public httplib::Server {
     response.headers.erase("Accept-Ranges");
   }
 
+  // Ranges are not offered: a hundred of them in one request would be a hundred answers. Nor is compression,
+  // on which httplib would spend seconds to save a copy within one machine.
+  static void plain(httplib::Request& request) {
+    request.ranges.clear();
+    request.headers.erase("Accept-Encoding");
+  }
+
   bool process_and_close_socket(socket_t socket) override {
     {
       const std::lock_guard lock(mutex_);
@@ -133,10 +140,7 @@ class Server::Listener : public httplib::Server {
     }
     Connection connection(socket, limits_);
     bool closed = false;
-    // Ranges are not offered: a hundred of them in one request would be a hundred answers.
-    const bool fine =
-        connection.is_readable() &&
-        process_request(connection, true, closed, [](httplib::Request& request) { request.ranges.clear(); });
+    const bool fine = connection.is_readable() && process_request(connection, true, closed, plain);
     connection.linger();
     const std::lock_guard lock(mutex_);
     open_.erase(socket);

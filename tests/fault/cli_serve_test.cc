@@ -155,6 +155,7 @@ TEST_F(ServeCommand, AnswersCarryTheirGuards) {
   const std::string big = get("/run/0/one/big.npy", "Range: bytes=0-1,0-1,0-1\r\n");
   EXPECT_EQ(status(big), "HTTP/1.1 200");
   EXPECT_EQ(big.size() - big.find("\r\n\r\n") - 4, 8u << 20);
+  EXPECT_EQ(get("/", "Accept-Encoding: gzip, br\r\n").find("Content-Encoding"), std::string::npos);
   const std::string head = ask("HEAD /run/0/one/big.npy HTTP/1.1\r\n" + host() + "\r\n");
   EXPECT_NE(head.find("Content-Length: 8388608\r\n"), std::string::npos);
   EXPECT_EQ(head.find("\r\n\r\n") + 4, head.size());
