@@ -1,6 +1,6 @@
 // normscope serve: the runs of some directories and the interactive page, in a browser on this machine.
 #include <fmt/core.h>
-#include <pthread.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -88,31 +88,40 @@ std::string announcement(const serve::Site& site, int port, bool json) {
   return json_text(object, -1);
 }
 
+// A handler reaches nothing but what is global. Waiting for blocked signals would not do: threads that
+// libraries started before main do not block them, and a second Ctrl-C would end the program through one of
+// those.
+sem_t ended;
+
+void end_serving(int) {
+  ::sem_post(&ended);
+}
+
+void listen_for_signals() {
+  ::sem_init(&ended, 0, 0);
+  struct sigaction action {};
+  action.sa_handler = end_serving;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
 void run_serve(const ServeCall& call, const Common& common) {
   const auto wanted = static_cast<int>(parse_count(call.port, "--port", 0, 65535));
   const serve::Site site = resolve(call);
-  // Before any thread is there, so that all of them leave the two signals to this one.
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGINT);
-  sigaddset(&ends, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-
   serve::Server server(site, wanted);
+  listen_for_signals();
   print(announcement(site, server.port(), common.json));
   flush_output();
   std::exception_ptr failure;
-  const pthread_t self = ::pthread_self();
   std::thread answering([&] {
     try {
       server.run();
     } catch (...) {
       failure = std::current_exception();
-      ::pthread_kill(self, SIGTERM);
+      end_serving(0);
     }
   });
-  int signal = 0;
-  ::sigwait(&ends, &signal);
+  while (::sem_wait(&ended) != 0) continue;  // a signal came in between
   server.stop();
   answering.join();
   if (failure) std::rethrow_exception(failure);

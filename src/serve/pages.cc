@@ -122,7 +122,7 @@ std::string interval_text(const Json& value) {
 }
 
 std::string cell_text(const Json& value) {
-  const std::string interval = interval_text(value);
+  std::string interval = interval_text(value);
   if (!interval.empty()) return interval;
   // Claims are sentences, to be read to their end.
   return value.is_string() ? value.get<std::string>() : brief(value);

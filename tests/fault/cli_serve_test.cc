@@ -80,7 +80,7 @@ class ServeCommand : public ProgramTest {
     EXPECT_EQ(announced["address"], "http://127.0.0.1:" + std::to_string(port_) + "/");
   }
   Outcome end(int signal) {
-    ::kill(server_, signal);
+    for (int hurried = 0; hurried < 3; ++hurried) ::kill(server_, signal);
     return wait(std::exchange(server_, 0));
   }
 
