@@ -29,7 +29,7 @@ struct ServeCall {
 
 fs::path existing_directory(const std::string& name, std::string_view what) {
   std::error_code failed;
-  const fs::path path = fs::canonical(name, failed);
+  fs::path path = fs::canonical(name, failed);
   if (failed || !fs::is_directory(path, failed))
     throw InputError(fmt::format("'{}' is not a directory; {}.", name, what));
   if (::access(path.c_str(), R_OK | X_OK) != 0)
@@ -41,7 +41,7 @@ fs::path existing_directory(const std::string& name, std::string_view what) {
 std::optional<fs::path> find_page(const std::string& named) {
   std::error_code failed;
   if (!named.empty()) {
-    const fs::path folder = existing_directory(named, "--page names the folder of the interactive page");
+    fs::path folder = existing_directory(named, "--page names the folder of the interactive page");
     if (!fs::is_regular_file(folder / "index.html", failed))
       throw InputError(
           fmt::format("'{}' holds no index.html; --page names the folder that `make web` makes.", named));
