@@ -1,0 +1,243 @@
+// A small encoder learns, while one looks on, to name the most frequent token (Brody, Alon, Yahav 2023, §4.1): keys and
+// queries in space, loss and angle by step, for two norms side by side.
+import type { View } from '../view';
+import { drawChart, toCsv, type Series } from './collapse_chart';
+import { button, choice, element, figure, layout, numberOf, numbersTable, palette, slider } from './collapse_form';
+import { drawScene, rotates, type Place } from './collapse_scene';
+
+interface RunState {
+  norm: string;
+  rows: Float64Array; // step, train loss, test loss, accuracy, sequence accuracy, angle, sd of the angle, distance from uniform; since the last call
+  step: number;
+  finished: boolean;
+  diverged: boolean;
+  keys: Float64Array; // classes × d
+  queries: Float64Array;
+  keyAngles: Float64Array;
+  queryAngles: Float64Array;
+  outOfPlane: number;
+}
+interface TrainingState { step: number; done: boolean; runs: RunState[]; error?: string }
+interface Training {
+  start(options: object): TrainingState;
+  advance(milliseconds: number): TrainingState;
+  delete(): void;
+}
+
+const norms: [string, string][] = [
+  ['layernorm', 'layernorm: projection and scaling'], ['rmsnorm', 'rmsnorm: scaling to √d only'], ['published', 'published: scaling to 1/√d'],
+  ['center', 'center: projection only'], ['none', 'none'], ['unit', 'unit: scaling to 1'], ['dyt', 'dyt: tanh'], ['project:1', 'project:1: a learned normal'],
+];
+const columns = ['step', 'train_loss', 'test_loss', 'accuracy', 'sequence_accuracy', 'angle_mean', 'angle_sd', 'attention_distance'];
+const dimension = 3, evaluateEvery = 5, decaySteps = 100_000, chunk = 14; // milliseconds of a frame
+const runColours = [palette.blue, palette.orange], runDashes = [undefined, '7 3'];
+const classColours = [palette.blue, palette.orange, palette.green, palette.purple, palette.sky, palette.vermillion, palette.grey, 'currentColor'];
+
+const defaults: Record<string, string> = {
+  norm: 'layernorm', other: 'rmsnorm', seed: '11', classes: '5', length: '12', samples: '500', lead: '2', rate: '0.01', steps: '1500', yaw: '15', pitch: '15',
+};
+
+const view: View = {
+  id: 'majority',
+  label: 'Majority',
+  mount(root, { core, state }) {
+    const { controls, figures, summary, numbers } = layout(root, 'majority', 'Training on the majority task',
+      'One layer of attention in 3 dimensions learns to name the most frequent token of a sequence. To weigh all tokens alike, a query must score ' +
+      'all keys alike: with the projection of LayerNorm, keys lie in the plane orthogonal to 1, and queries turn to 1. The training runs here, in the page.');
+    const get = (key: string): string => state.get(key, defaults[key]!);
+    const camera = { yaw: numberOf(get('yaw'), 15), pitch: numberOf(get('pitch'), 15, -90, 90) };
+    const training = new (core as unknown as { MajorityTraining: new () => Training }).MajorityTraining();
+    let latest: TrainingState | null = null, rows: number[][][] = [], frame = 0, running = false;
+
+    const set = (key: string) => (value: string): void => {
+      state.set({ [key]: value });
+      reset();
+    };
+    const fields = {
+      norm: choice({ id: 'majority-norm', label: 'Norm before attention', options: norms, value: '', onInput: set('norm') }),
+      other: choice({ id: 'majority-other', label: 'Beside it', options: [['-', 'nothing'], ...norms], value: '', onInput: set('other') }),
+      seed: slider({ id: 'majority-seed', label: 'Seed', min: 0, max: 99, step: 1, value: 11, onInput: set('seed') }),
+      classes: slider({ id: 'majority-classes', label: 'Classes of tokens', min: 3, max: 8, step: 1, value: 5, onInput: set('classes') }),
+      length: slider({ id: 'majority-length', label: 'Tokens of a sequence', min: 6, max: 30, step: 1, value: 12, onInput: set('length') }),
+      lead: slider({ id: 'majority-lead', label: 'The majority leads by at least', min: 1, max: 10, step: 1, value: 2, onInput: set('lead') }),
+      samples: slider({ id: 'majority-samples', label: 'Sequences', hint: '80 % to train on', min: 100, max: 2000, step: 100, value: 500, onInput: set('samples') }),
+      rate: choice({ id: 'majority-rate', label: 'Learning rate', options: [['0.001', '0.001'], ['0.003', '0.003'], ['0.01', '0.01'], ['0.03', '0.03']], value: '', onInput: set('rate') }),
+      steps: slider({ id: 'majority-steps', label: 'Steps', min: 500, max: 5000, step: 500, value: 1500, onInput: set('steps') }),
+    };
+    const toggle = button('Train', () => (running ? pause() : go()), 'majority-toggle');
+    const buttons = element('div', { class: 'depth-buttons' }, toggle, button('One record on', () => { pause(); advance(0); say(); }, 'majority-step'),
+      button('Reset', () => reset(), 'majority-reset'));
+    const progress = element('output', { 'data-testid': 'majority-progress' });
+    controls.append(buttons, progress, ...Object.values(fields).map(field => field.element));
+
+    const scenes = [0, 1].map(i => figure({ id: `majority-scene-${i}`, name: `majority-geometry-${i + 1}`, title: '', csv: () => geometryCsv(i) }));
+    const curves = figure({ id: 'majority-curves', name: 'majority-curves', title: 'By step', csv: rowsCsv });
+    figures.append(...scenes.map(scene => scene.element), curves.element);
+    for (const scene of scenes) {
+      rotates(scene.body, camera, 'Keys and queries in space', () => {
+        state.set({ yaw: camera.yaw.toFixed(0), pitch: camera.pitch.toFixed(0) });
+        drawScenes();
+      });
+    }
+
+    function readControls(): void {
+      for (const key of ['seed', 'classes', 'length', 'lead', 'samples', 'steps'] as const) fields[key].set(Number(get(key)));
+      for (const key of ['norm', 'other', 'rate'] as const) fields[key].set(get(key));
+    }
+
+    function blame(sentence: string): keyof typeof fields {
+      if (/seed/i.test(sentence)) return 'seed';
+      if (/margin|leads by/.test(sentence)) return 'lead';
+      if (/learning rate/.test(sentence)) return 'rate';
+      if (/classes/.test(sentence)) return 'classes';
+      if (/sequences/.test(sentence)) return 'samples';
+      if (/number of steps/.test(sentence)) return 'steps';
+      if (/length|tokens in a sequence/.test(sentence)) return 'length';
+      return get('other') !== '-' && sentence.includes(`'${get('other')}'`) ? 'other' : 'norm';
+    }
+
+    // True if the answer is one.
+    function take(answer: TrainingState): boolean {
+      for (const field of Object.values(fields)) field.error(null);
+      if (answer.error !== undefined) {
+        fields[blame(answer.error)].error(answer.error);
+        latest = null;
+        pause();
+        return false;
+      }
+      latest = answer;
+      answer.runs.forEach((run, r) => {
+        for (let i = 0; i < run.rows.length; i += columns.length) (rows[r] ??= []).push([...run.rows.subarray(i, i + columns.length)]);
+      });
+      return true;
+    }
+
+    function reset(): void {
+      pause();
+      readControls();
+      rows = [];
+      const same = get('other') === '-' || get('other') === get('norm');
+      const taken = take(training.start({
+        norms: same ? [get('norm')] : [get('norm'), get('other')], classes: Number(get('classes')), length: Number(get('length')), samples: Number(get('samples')),
+        margin: Number(get('lead')), dimension, learningRate: Number(get('rate')), decaySteps, steps: Number(get('steps')), evaluateEvery, seed: Number(get('seed')),
+      }));
+      if (taken) draw();
+      say();
+    }
+
+    function advance(milliseconds: number): void {
+      if (!latest || latest.done) return;
+      if (take(training.advance(milliseconds))) draw();
+    }
+    function go(): void {
+      if (!latest) return;
+      if (latest.done) reset();
+      running = true;
+      toggle.textContent = 'Pause';
+      const turn = (): void => {
+        advance(chunk);
+        if (!latest || latest.done) {
+          pause();
+          say();
+        } else if (running) {
+          frame = requestAnimationFrame(turn);
+        }
+      };
+      frame = requestAnimationFrame(turn);
+    }
+    function pause(): void {
+      cancelAnimationFrame(frame);
+      if (running) say();
+      running = false;
+      toggle.textContent = latest?.done ? 'Train again' : 'Train';
+    }
+
+    function draw(): void {
+      drawScenes();
+      drawCurves();
+      writeNumbers();
+      progress.textContent = latest ? `Step ${latest.step} of ${get('steps')}` : '';
+    }
+
+    const longest = (values: Float64Array): number => {
+      let most = 0;
+      for (let i = 0; i < values.length; i += dimension) most = Math.max(most, Math.hypot(...values.subarray(i, i + dimension)));
+      return most;
+    };
+    function drawScenes(): void {
+      scenes.forEach((scene, r) => {
+        const run = latest?.runs[r];
+        scene.element.hidden = !run;
+        if (!run) return;
+        const keys = longest(run.keys) || 1, queries = longest(run.queries) || 1, classes = run.keys.length / dimension;
+        const place = (values: Float64Array, i: number, over: number): Place =>
+          [values[dimension * i]! / over, values[dimension * i + 1]! / over, values[dimension * i + 2]! / over];
+        scene.title(`${run.norm}: keys and queries, step ${run.step}`);
+        scene.show(drawScene({
+          title: `${run.norm}: keys and queries of ${classes} classes at step ${run.step}`, size: 360, extent: 1.15,
+          dots: Array.from({ length: classes }, (_, i) => ({ at: place(run.keys, i, keys), colour: classColours[i % classColours.length]!, label: `key of class ${i + 1}, ${run.keyAngles[i]!.toFixed(1)}° from 1`, radius: 6 })),
+          arrows: Array.from({ length: classes }, (_, i) => ({ to: place(run.queries, i, queries), colour: classColours[i % classColours.length]!, label: `query of class ${i + 1}, ${run.queryAngles[i]!.toFixed(1)}° from 1` })),
+          plane: { normal: [1, 1, 1], radius: 1, colour: palette.grey }, axis: { along: [1, 1, 1], label: '1' }, axes: ['x₁', 'x₂', 'x₃'],
+          captions: ['Dots: keys. Arrows: queries. Disc: the plane orthogonal to 1.', `Drawn to the longest key (${keys.toFixed(2)}) and query (${queries.toFixed(2)}).`],
+        }, camera));
+      });
+    }
+
+    function drawCurves(): void {
+      const series = (column: number): Series[] => rows.map((run, r) => ({
+        label: latest?.runs[r]?.norm ?? '', x: run.map(row => row[0]!), y: run.map(row => row[column]!), colour: runColours[r]!, dash: runDashes[r],
+      }));
+      curves.show(drawChart({
+        title: 'Loss, accuracy and angle of the queries to 1, by step', xLabel: 'step', xMax: Number(get('steps')), width: 440, panels: [
+          { title: 'Training loss', scale: 'log', low: 1e-5, height: 130, series: series(1) },
+          { title: 'Test accuracy', scale: 'linear', low: 0, high: 1, height: 90, series: series(3) },
+          { title: 'Mean angle of queries to 1, degrees', scale: 'linear', low: 0, high: 90, height: 110, series: series(5) },
+        ],
+      }));
+    }
+
+    function writeNumbers(): void {
+      numbersTable(numbers, (latest?.runs ?? []).flatMap((run, r): [string, string, string, number | string][] => {
+        const last = rows[r]!.at(-1)!;
+        return [
+          [`${run.norm}: training loss`, Number.isNaN(last[1]!) ? 'not yet' : last[1]!.toFixed(4), `majority-loss-${r}`, last[1]!],
+          [`${run.norm}: test loss`, last[2]!.toFixed(4), `majority-test-loss-${r}`, last[2]!],
+          [`${run.norm}: test accuracy`, `${(100 * last[3]!).toFixed(1)} %`, `majority-accuracy-${r}`, last[3]!],
+          [`${run.norm}: angle of queries to 1`, `${last[5]!.toFixed(1)}° ± ${last[6]!.toFixed(1)}°`, `majority-angle-${r}`, last[5]!],
+          [`${run.norm}: keys outside their best plane`, `${(100 * run.outOfPlane).toFixed(2)} % of squared length`, `majority-plane-${r}`, run.outOfPlane],
+          ...(run.diverged ? [[`${run.norm}`, 'diverged: the loss is not finite', `majority-diverged-${r}`, 1] as [string, string, string, number]] : []),
+        ];
+      }));
+    }
+
+    function say(): void {
+      if (!latest) {
+        summary.textContent = 'These settings cannot be trained.';
+        return;
+      }
+      summary.textContent = `Step ${latest.step} of ${get('steps')}${latest.done ? ', done' : ''}. ` + latest.runs.map((run, r) => {
+        const last = rows[r]!.at(-1)!;
+        return `${run.norm}: ${Number.isNaN(last[1]!) ? '' : `loss ${last[1]!.toFixed(3)}, `}accuracy ${(100 * last[3]!).toFixed(0)} %, queries ${last[5]!.toFixed(0)}° from 1`;
+      }).join('; ') + '.';
+    }
+
+    function rowsCsv(): string {
+      return toCsv(['norm', ...columns], rows.flatMap((run, r) => run.map(row => [latest?.runs[r]?.norm ?? '', ...row])));
+    }
+    function geometryCsv(r: number): string {
+      const run = latest?.runs[r], line: (string | number)[][] = [];
+      for (const [kind, values, angles] of run ? [['key', run.keys, run.keyAngles], ['query', run.queries, run.queryAngles]] as const : []) {
+        for (let i = 0; i < values.length / dimension; ++i) line.push([run!.norm, run!.step, kind, i, ...values.subarray(dimension * i, dimension * (i + 1)), angles[i]!]);
+      }
+      return toCsv(['norm', 'step', 'kind', 'class', 'x1', 'x2', 'x3', 'degrees_to_1'], line);
+    }
+
+    state.onChange(reset);
+    reset();
+    return () => {
+      pause();
+      training.delete();
+    };
+  },
+};
+export default view;
