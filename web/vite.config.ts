@@ -26,6 +26,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2022',
     modulePreload: false,
+    cssCodeSplit: false, // a style sheet of its own, there before the script
     chunkSizeWarningLimit: 3000,
     rollupOptions: { output: { format: 'iife', inlineDynamicImports: true } },
   },

@@ -4,14 +4,12 @@ import { loadCore, type Core } from './core';
 import { addressOf, parseAddress } from './address';
 import type { State, View } from './view';
 
-const views = Object.values(
-  import.meta.glob<View>(['./views/select.ts', './views/collapse.ts', './views/equilibria.ts', './views/majority.ts'], {
-    eager: true,
-    import: 'default',
-  }),
-);
-const order = ['select', 'collapse', 'equilibria', 'majority'];
-views.sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
+import collapse from './views/collapse';
+import equilibria from './views/equilibria';
+import majority from './views/majority';
+import select from './views/select';
+
+const views: View[] = [select, collapse, equilibria, majority];
 
 const root = document.getElementById('view')!;
 const tabs = document.getElementById('tabs')!;
@@ -72,16 +70,6 @@ function fail(error: unknown): void {
   root.replaceChildren(message);
 }
 
-function drawTabs(): void {
-  for (const view of views) {
-    const tab = document.createElement('a');
-    tab.id = `tab-${view.id}`;
-    tab.href = `#${view.id}`;
-    tab.textContent = view.label;
-    tabs.append(tab);
-  }
-}
-
 function theme(): void {
   const button = document.getElementById('theme')!;
   const system = matchMedia('(prefers-color-scheme: dark)');
@@ -105,7 +93,6 @@ function theme(): void {
 const nextFrame = () => new Promise<void>(resolve => requestAnimationFrame(() => setTimeout(resolve)));
 
 async function start(): Promise<void> {
-  drawTabs();
   theme();
   document.querySelector('.skip')!.addEventListener('click', event => {
     event.preventDefault(); // the address holds the state
@@ -116,6 +103,8 @@ async function start(): Promise<void> {
   document.getElementById('about')!.textContent = (core.about as () => string)();
   window.addEventListener('popstate', () => show(core));
   window.addEventListener('hashchange', () => show(core));
+  // For the console, and for tests that compare the core with the native program.
+  (window as unknown as { normscope: Core }).normscope = core;
   show(core);
 }
 

@@ -262,18 +262,18 @@ val hull_edges(const val& keys, std::size_t n) {
     }
     val edges = val::array();
     std::size_t count = 0;
-    for (const auto& [pair, normals] : faces) {
+    for (const auto& [pair, beside] : faces) {
+      const Vector first = beside.front();
+      const auto same_plane = [&](const Vector& other) { return std::abs(first.dot(other)) > 1 - 1e-9; };
+      const auto same_face = [&](const Vector& other) { return first.dot(other) > 1 - 1e-9; };
       // A diagonal of a face sees one normal only.
-      const bool turns = std::any_of(normals.begin(), normals.end(), [&](const Vector& other) { return normals.front().dot(other) < 1 - 1e-9; });
-      if (!turns) continue;
+      if (std::all_of(beside.begin(), beside.end(), same_face)) continue;
       // All keys in one plane: both sides of it are faces, and only pairs with all keys on one side are edges.
-      if (normals.front().dot(normals.back()) < -1 + 1e-9 && std::all_of(normals.begin(), normals.end(), [&](const Vector& other) {
-            return std::abs(normals.front().dot(other)) > 1 - 1e-9;
-          })) {
-        const Vector across = normals.front().cross(at(pair.second) - at(pair.first));
+      if (std::all_of(beside.begin(), beside.end(), same_plane)) {
+        const Vector across = first.cross(at(pair.second) - at(pair.first)).normalized();
         bool left = false, right = false;
         for (std::size_t m = 0; m < n; ++m) {
-          const double height = across.dot(at(m) - at(pair.first)) / across.norm();
+          const double height = across.dot(at(m) - at(pair.first));
           left = left || height > flat;
           right = right || height < -flat;
         }
