@@ -37,11 +37,11 @@ const norms: [string, string][] = [
   ['published', 'published: scaling to 1/√d'], ['xsigma', 'xsigma: x over σ'], ['dyt', 'dyt: tanh'],
 ];
 const temperatures: [string, string][] = [['0', 'd'], ['0.015625', '1/64'], ['0.125', '1/8'], ['1', '1'], ['8', '8'], ['64', '64'], ['4096', '4096']];
-const mostTrail = 12, layersPerSecond = 6;
+const mostTrail = 4, layersPerSecond = 6;
 
 const defaults: Record<string, string> = {
   n: '16', d: '3', layers: '40', mask: 'causal', variant: 'san+norm', norm: 'unit', place: 'post', temp: '0', qk: 'gaussian', value: 'identity',
-  start: 'sphere', seed: '1', layer: '0', show: 'directions', yaw: '35', pitch: '20',
+  start: 'sphere', seed: '1', layer: '2', show: 'directions', yaw: '35', pitch: '20',
 };
 
 const view: View = {
@@ -71,7 +71,7 @@ const view: View = {
       w: slider({ id: 'collapse-w', label: 'w of the Jordan block', min: 0, max: 20, step: 0.1, value: 2, onInput: value => change({ value: `jordan:${value}` }) }),
       start: choice({ id: 'collapse-start', label: 'Tokens start', options: [['sphere', 'on the sphere'], ['gaussian', 'gaussian']], value: '', onInput: set('start') }),
       seed: slider({ id: 'collapse-seed', label: 'Seed', min: 0, max: 99, step: 1, value: 1, onInput: set('seed') }),
-      show: choice({ id: 'collapse-show', label: 'Drawn', options: [['directions', 'directions (each token at length 1)'], ['positions', 'positions (the longest at 1)']], value: '', onInput: value => { state.set({ show: value }); drawLayer(); } }),
+      show: choice({ id: 'collapse-show', label: 'Drawn', options: [['directions', 'directions, at length 1'], ['positions', 'positions, longest at 1']], value: '', onInput: value => { state.set({ show: value }); drawLayer(); } }),
     };
     controls.append(...Object.values(fields).map(field => field.element));
 
@@ -177,7 +177,7 @@ const view: View = {
       }));
       const d = count('d', 2, 64);
       scene.title(d === 2 ? 'Tokens on the circle' : d === 3 ? 'Tokens on the sphere' : `Tokens of ${d} dimensions`);
-      const captions = ['Colour: first token blue, last yellow. Lines: the last layers.'];
+      const captions = ['Colour: first token blue, last yellow. Lines: the last 4 layers.'];
       if (d > 3) captions.push(`The 3 principal directions of ${d}: ${(100 * result.shownShare).toFixed(1)} % of squared length.`);
       const flat = axes === 2;
       scene.body.tabIndex = flat ? -1 : 0;
@@ -204,7 +204,7 @@ const view: View = {
           { label: 'φ, the least', y: measures.min_cosine!, colour: palette.green },
           { label: 'mean', y: measures.mean_cosine!, colour: palette.purple, dash: '7 3' },
         ] },
-        { title: 'Rank', scale: 'linear', low: 1, height: 110, series: [
+        { title: 'Rank', scale: 'linear', low: 1, whole: true, height: 110, series: [
           { label: 'numerical', y: measures.rank!, colour: palette.blue },
           { label: 'effective', y: measures.effective_rank!, colour: palette.vermillion, dash: '7 3' },
         ] },
@@ -250,8 +250,8 @@ const view: View = {
         ['edges', `${mask.edges} of ${n * n}`], ['centres', String(mask.centres)], ['radius', mask.radius === null ? 'none' : String(mask.radius)],
         ['diameter', mask.diameter === null ? 'infinite' : String(mask.diameter)], ['least weight', now > 0 ? scientific(result!.leastWeight[now - 1]!) : '–'],
       ];
-      facts.forEach(([name, value], i) => svg.append(svgElement('text', { x: left + side + 22, y: top + 16 + 22 * i, 'fill-opacity': 0.8 }, name),
-        svgElement('text', { x: left + side + 110, y: top + 16 + 22 * i, 'font-weight': 600 }, value)));
+      facts.forEach(([name, value], i) => svg.append(svgElement('text', { x: left + side + 18, y: top + 16 + 22 * i, 'fill-opacity': 0.8 }, name),
+        svgElement('text', { x: left + side + 98, y: top + 16 + 22 * i, 'font-weight': 600 }, value)));
       maskFigure.show(svg);
     }
 

@@ -17,6 +17,8 @@ export interface Panel {
   low?: number;
   high?: number;
   height?: number;
+  ticks?: number[];
+  whole?: boolean; // ticks at whole numbers only
   series: Series[];
 }
 
@@ -91,7 +93,8 @@ function verticalScale(panel: Panel, height: number) {
     low = Math.min(low, panel.low ?? low);
     high = Math.max(high, panel.high ?? high);
     if (!(low < high)) [low, high] = [Number.isFinite(low) ? low - 1 : 0, Number.isFinite(low) ? low + 1 : 1];
-    return scaleLinear([low, high], [height, 0]).nice(4);
+    const given = low === panel.low && high === panel.high;
+    return given ? scaleLinear([low, high], [height, 0]) : scaleLinear([low, high], [height, 0]).nice(4);
   }
   const floor = panel.low ?? 1e-17;
   if (!(low <= high)) [low, high] = [0.1, 1];
@@ -132,7 +135,8 @@ export function drawChart(options: ChartOptions): SVGSVGElement {
     }
     top += 6;
     const y = verticalScale(panel, height);
-    const ticks = panel.scale === 'log' ? logTicks(y.domain(), height) : y.ticks(Math.max(2, Math.round(height / 34)));
+    const ticks = panel.ticks ?? (panel.scale === 'log' ? logTicks(y.domain(), height) : y.ticks(Math.max(2, Math.round(height / 34)))
+      .filter(tick => !panel.whole || Number.isInteger(tick)));
     const group = svgElement('g', { transform: `translate(${left} ${top})` });
     for (const tick of ticks) {
       const at = y(tick);

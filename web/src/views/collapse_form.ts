@@ -60,7 +60,7 @@ function withError(id: string, label: string, inputs: HTMLElement[], hint?: stri
   problem.hidden = true;
   const box = element('div', { class: 'depth-field' },
     element('label', { for: id }, label, ...(hint ? [element('small', {}, ` ${hint}`)] : [])),
-    element('div', { class: 'depth-inputs' }, ...inputs), problem);
+    element('div', { class: inputs.length > 1 && inputs.some(input => input.tagName === 'SELECT') ? 'depth-inputs depth-stacked' : 'depth-inputs' }, ...inputs), problem);
   const error = (sentence: string | null): void => {
     problem.hidden = sentence === null;
     problem.textContent = sentence ?? '';
@@ -275,6 +275,15 @@ export function figure(spec: { id: string; name: string; title: string; csv: () 
       body.replaceChildren(drawn);
     },
   };
+}
+
+// Rows of a label and one cell per column.
+export interface Cell { words: string; testid: string; value: number | string }
+export function numbersGrid(table: HTMLTableElement, header: string[], rows: [string, ...Cell[]][]): void {
+  table.replaceChildren(
+    element('thead', {}, element('tr', {}, element('td'), ...header.map(words => element('th', { scope: 'col' }, words)))),
+    element('tbody', {}, ...rows.map(([label, ...cells]) => element('tr', {}, element('th', { scope: 'row' }, label),
+      ...cells.map(cell => element('td', { 'data-testid': cell.testid, 'data-value': String(cell.value) }, cell.words))))));
 }
 
 // label, words, test id, the value unrounded

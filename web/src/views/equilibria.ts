@@ -21,6 +21,7 @@ const examples: [string, string][] = [
   ['90,270', '90°, 270°: opposite, a zero row'],
 ];
 
+const signed = (value: number): string => value.toFixed(4).replace('-', '−');
 const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
 const degreesOf = (x: number, y: number): number => (Math.atan2(y, x) * 180 / Math.PI + 360) % 360;
 
@@ -41,8 +42,8 @@ const view: View = {
     const step = (): number => Math.round(numberOf(state.get('step', '20'), 20, 0, shownLayers));
 
     const weight = slider({
-      id: 'equilibria-w', label: 'w, the weight above the diagonal', min: 1.01, max: 20, step: 0.01, value: w(), logarithmic: true,
-      hint: 'above 1', onInput: value => set({ w: value }),
+      id: 'equilibria-w', label: 'w, above the diagonal of W', min: 1.01, max: 20, step: 0.01, value: w(), logarithmic: true,
+      hint: '(w > 1)', onInput: value => set({ w: value }),
     });
     const first = slider({
       id: 'equilibria-a1', label: 'Token 1 starts at', unit: '°', min: 0, max: 360, step: 1, value: angle1(),
@@ -154,7 +155,7 @@ const view: View = {
       const { arc } = portrait;
       const at = step(), place = (token: number): string => {
         const x = path!.steps[4 * at + 2 * token]!, y = path!.steps[4 * at + 2 * token + 1]!;
-        return x === 0 && y === 0 ? 'zero row' : `(${x.toFixed(4)}, ${y.toFixed(4)}), ${degreesOf(x, y).toFixed(1)}°`;
+        return x === 0 && y === 0 ? 'zero row' : `(${signed(x)}, ${signed(y)}), ${degreesOf(x, y).toFixed(1)}°`;
       };
       numbersTable(numbers, [
         ['Fate of this start', path.fate, 'equilibria-fate', path.fate],
@@ -170,7 +171,7 @@ const view: View = {
           shares?.zeroRows ?? ''],
         ...portrait.points.map((point): [string, string, string, number] => [
           `${point.name}: ${{ A: 'repels', B: 'attracts, apart', C: 'attracts, collapsed', S: 'singular' }[point.name] ?? point.kind}`,
-          `(${point.x.toFixed(4)}, ${point.y.toFixed(4)})` +
+          `(${signed(point.x)}, ${signed(point.y)})` +
             (Number.isNaN(point.multiplier) ? ', no multiplier' : `, distance × ${point.multiplier.toFixed(4)} per layer`),
           `equilibria-point-${point.name}`, point.multiplier]),
       ]);
