@@ -118,7 +118,7 @@ const view: View = {
     controls.addEventListener('submit', event => event.preventDefault());
     root.replaceChildren(html('div', { class: 'select-view', 'data-testid': 'select-view' },
       html('h2', {}, 'Which keys can attention select?'),
-      html('p', { class: 'intro' }, 'Drag a key or the query, or move them with the arrow keys. The ring shows which key has the highest score for a query in each direction: a key that owns no part of it can never be selected.'),
+      html('p', { class: 'intro' }, 'Drag a key or the query, or move them with the arrow keys. The ring (in space, the small sphere) shows which key has the highest score for a query in each direction: a key that owns no part of it can never be selected.'),
       problem,
       html('div', { class: 'select-columns' }, controls, drawing, html('div', { class: 'side' }, summary, counts, weightsPanel)),
       table));

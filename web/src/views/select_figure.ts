@@ -19,12 +19,15 @@ export interface Figure {
   draw(setting: Setting, answer: Answer): void;
 }
 
+// Black where white would be hard to read; the last colour is the ink itself.
+const onColour = ['#fff', '#fff', '#fff', '#111', '#111', '#111', 'var(--ground)'];
+
 const pad = (point: readonly number[]): Vector => [point[0] ?? 0, point[1] ?? 0, point[2] ?? 0];
 
 export function createFigure(core: Core, handlers: Handlers): Figure {
   const back = svg('g'), middle = svg('g'), front = svg('g'), directions = svg('g');
   const element = svg('svg', { viewBox: `0 0 ${size} ${size}`, class: 'select-figure', role: 'group', 'aria-label': 'Keys, their hull, the query and which key wins in each direction', 'data-testid': 'figure' }, back, directions, middle, front);
-  const camera: Camera = { azimuth: 0.55, elevation: 0.42 };
+  const camera: Camera = { azimuth: -0.15, elevation: 0.3 };
   let handles: SVGGElement[] = [];
   let current: { setting: Setting; answer: Answer } | undefined;
   let extent = 2, dragging = false;
@@ -148,18 +151,20 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
 
   // The sphere of directions, coloured by the winner, turned like the scene.
   function drawSphere(setting: Setting, answer: Answer): SVGElement[] {
-    const r = 58, x = size - r - 8, y = r + 8, step = 4, places: [number, number][] = [], asked: number[] = [];
+    const r = 58, x = size - r - 8, y = r + 8, step = 3, places: [number, number][] = [], asked: number[] = [];
     for (let row = -r + step / 2; row < r; row += step) {
       for (let column = -r + step / 2; column < r; column += step) {
-        const depth = r * r - row * row - column * column;
-        if (depth <= 0) continue;
+        const depth = Math.max(0, r * r - row * row - column * column);
+        if (row * row + column * column > (r + step) ** 2) continue;
         places.push([column, row]);
         asked.push(...unproject(camera, [column / r, -row / r, Math.sqrt(depth) / r]));
       }
     }
     const won = call<Float64Array>(core, 'winners', answer.normed.flat(), answer.normed.length, setting.d, asked, places.length);
     return [
-      ...places.map(([column, row], i) => svg('rect', { x: x + column - step / 2, y: y + row - step / 2, width: step + 0.3, height: step + 0.3, fill: won[i]! < 0 ? 'var(--line)' : colour(won[i]!) })),
+      svg('clipPath', { id: 'select-sphere' }, svg('circle', { cx: x, cy: y, r })),
+      svg('g', { 'clip-path': 'url(#select-sphere)', 'shape-rendering': 'crispEdges' }, ...places.map(([column, row], i) =>
+        svg('rect', { x: x + column - step / 2, y: y + row - step / 2, width: step, height: step, fill: won[i]! < 0 ? 'var(--line)' : colour(won[i]!) }))),
       svg('circle', { cx: x, cy: y, r, class: 'sphere-edge' }, svg('title', {}, 'Which key wins in each direction on this side')),
       svg('text', { x, y: y + r + 15, class: 'axis-name', 'text-anchor': 'middle' }, 'winner by direction'),
     ];
@@ -210,12 +215,14 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     if (setting.d === 3) element.setAttribute('tabindex', '0');
     else element.removeAttribute('tabindex');
     const changed = setting.projection || setting.scaling;
+    // On a small screen the figure shrinks, but not what a finger must hit.
+    const zoom = Math.max(1, Math.min(1.6, 480 / (element.clientWidth || size)));
     handles.forEach((handle, i) => {
       const which = i === wanted - 1 ? 'query' : i;
       const [x, y] = screen(pointOf(which));
       const coordinates = pointOf(which).map(value => value.toFixed(2)).join(', ');
       handle.setAttribute('aria-valuenow', Math.hypot(...pointOf(which)).toFixed(2));
-      handle.setAttribute('transform', `translate(${x.toFixed(2)} ${y.toFixed(2)})`);
+      handle.setAttribute('transform', `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${zoom.toFixed(2)})`);
       if (which === 'query') {
         handle.setAttribute('aria-label', 'Query');
         handle.setAttribute('aria-valuetext', coordinates);
@@ -232,7 +239,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         svg('circle', { r: 18, class: 'grip' }),
         ...(which === setting.chosen ? [svg('circle', { r: 14.5, class: 'halo' })] : []),
         svg('circle', { r: 11, fill: hollow ? 'var(--ground)' : colour(which), stroke: colour(which), 'stroke-width': 2.5, 'stroke-dasharray': verdict === 'unselectable' ? '3 2.5' : null }),
-        svg('text', { y: 4, class: hollow ? 'key-name' : 'key-name on-colour', 'text-anchor': 'middle' }, String(which + 1)),
+        svg('text', { y: 4, class: 'key-name', fill: hollow ? 'var(--ink)' : onColour[which % onColour.length]!, 'text-anchor': 'middle' }, String(which + 1)),
       );
     });
   }

@@ -20,7 +20,7 @@ export const presets: Preset[] = [
     name: 'A long key hides its neighbour',
     fact: 'Lengthen Key 3 and its neighbour Key 2 falls inside the hull: no query gives Key 2 the highest score any more. Scaling restores it.',
     keys: ring([150, 20, 45, 300, 225]),
-    query: [0.9, 0.35],
+    query: [1.25, 0.15],
     chosen: 2,
   },
   {
