@@ -12,6 +12,10 @@ const view = async (t, query, options) => {
   return opened;
 };
 const value = (opened, id) => opened.getByTestId(id).getAttribute('data-value').then(Number);
+const saved = async (opened, id) => {
+  const [download] = await Promise.all([opened.waitForEvent('download'), opened.getByTestId(id).click()]);
+  return readFile(await download.path(), 'utf8');
+};
 const near = (actual, expected, tolerance, what) =>
   assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1e-3, Math.abs(expected)), `${what}: ${actual} on the page, ${expected} by the program`);
 
@@ -37,13 +41,18 @@ for (const run of runs) {
 }
 
 test('Collapse: the bound of Theorem 1 is that of the program and is drawn', async t => {
-  const opened = await view(t, 'variant=san&qk=zero&mask=full&n=8&layers=5&layer=2&start=gaussian');
+  const opened = await view(t, 'variant=san&qk=zero&mask=window:1&n=8&layers=5&layer=2&start=gaussian');
   await opened.getByText('bound of Theorem 1 on μ').waitFor();
   assert.match(await opened.getByTestId('collapse-theory').textContent(), /Theorem 1 \(no norm\) speaks of this run: no layer above its bound/);
+  const { curves: [{ theory }] } = JSON.parse(normscope('collapse', '--json', '--precision', 'float64', '--variant', 'san', '--query-key', 'zero', '--mask', 'window:1', '--tokens', 8,
+    '--dim', 3, '--value', 'identity', '--layers', 5, '--seed', 1));
+  const rows = (await saved(opened, 'collapse-curves-csv')).trim().split('\n').map(row => row.split(','));
+  const column = rows[0].indexOf('bound_theorem1');
+  theory.theorem1.bound.forEach((bound, layer) => near(Number(rows[1 + layer][column]), bound, 1e-9, `bound at layer ${layer}`));
 });
 
 test('Collapse: layers play, step and slide; the numbers follow', async t => {
-  const opened = await view(t, 'layers=12');
+  const opened = await view(t, 'layers=12&layer=0');
   const start = await value(opened, 'collapse-mu');
   await opened.getByTestId('collapse-layer-forth').click();
   assert.equal(await opened.getByTestId('collapse-layer-value').textContent(), '1 of 12');
@@ -110,21 +119,17 @@ test('Collapse: an address from anyone shows a sentence, not a broken page', asy
 
 test('Collapse: every figure is saved as SVG and CSV', async t => {
   const opened = await view(t, 'n=5&layers=3&layer=2');
-  const saved = async id => {
-    const [download] = await Promise.all([opened.waitForEvent('download'), opened.getByTestId(id).click()]);
-    return readFile(await download.path(), 'utf8');
-  };
   for (const figure of ['scene', 'curves', 'attention']) {
-    const svg = await saved(`collapse-${figure}-svg`);
+    const svg = await saved(opened, `collapse-${figure}-svg`);
     assert.match(svg, /^<\?xml .*<svg /s);
     assert.doesNotMatch(svg, /var\(/);
   }
-  const rows = (await saved('collapse-curves-csv')).trim().split('\n');
+  const rows = (await saved(opened, 'collapse-curves-csv')).trim().split('\n');
   assert.match(rows[0], /^layer,mu,norm,relative,/);
   assert.equal(rows.length, 5);
   assert.equal(Number(rows[3].split(',')[1]), await value(opened, 'collapse-mu'));
-  assert.equal((await saved('collapse-scene-csv')).trim().split('\n').length, 1 + 4 * 5);
-  assert.equal((await saved('collapse-attention-csv')).trim().split('\n').length, 1 + 15);
+  assert.equal((await saved(opened, 'collapse-scene-csv')).trim().split('\n').length, 1 + 4 * 5);
+  assert.equal((await saved(opened, 'collapse-attention-csv')).trim().split('\n').length, 1 + 15);
 });
 
 test('Collapse: the sphere turns by keys and by drag, and beyond 3 dimensions the page says what it shows', async t => {

@@ -15,7 +15,7 @@ const value = (opened, id) => opened.getByTestId(id).getAttribute('data-value').
 const trained = opened => opened.waitForFunction(() => document.querySelector('[data-testid=majority-toggle]').textContent === 'Train again');
 
 test('Majority: the loss falls and the queries turn to 1 with LayerNorm, while the page stays awake', async t => {
-  const opened = await view(t, 'norm=layernorm&other=rmsnorm');
+  const opened = await view(t, 'norm=layernorm&other=rmsnorm&seed=1');
   const angle = await value(opened, 'majority-angle-0'), loss = await value(opened, 'majority-test-loss-0');
   const gaps = opened.evaluate(() => new Promise(resolve => {
     let last = performance.now(), longest = 0;
@@ -32,7 +32,7 @@ test('Majority: the loss falls and the queries turn to 1 with LayerNorm, while t
   assert.ok(await gaps < 500, `a frame took ${await gaps} ms`);
   await trained(opened);
   assert.ok(await value(opened, 'majority-loss-0') < loss / 3);
-  assert.ok(await value(opened, 'majority-angle-0') < angle - 15, `${angle} at the start`);
+  assert.ok(angle > 70 && await value(opened, 'majority-angle-0') < 30);
   assert.ok(await value(opened, 'majority-angle-0') < await value(opened, 'majority-angle-1'));
   assert.ok(await value(opened, 'majority-plane-0') < 1e-9 && await value(opened, 'majority-plane-1') > 1e-3);
   assert.match(await opened.getByTestId('majority-summary').textContent(), /^Step 1500 of 1500, done\. layernorm: loss .*rmsnorm: loss/);
@@ -54,16 +54,18 @@ test('Majority: the first steps are those of the program', async t => {
 });
 
 test('Majority: pauses, goes on, resets; same seed, same training', async t => {
-  const opened = await view(t, 'other=-&steps=500');
+  const opened = await view(t, 'other=-&steps=3000');
   const step = async () => Number(/Step (\d+)/.exec(await opened.getByTestId('majority-progress').textContent())[1]);
   const start = await value(opened, 'majority-angle-0');
   await opened.getByTestId('majority-toggle').click();
   await opened.waitForFunction(() => !/^Step 0 /.test(document.querySelector('[data-testid=majority-progress]').textContent));
-  if (await opened.getByTestId('majority-toggle').textContent() === 'Pause') await opened.getByTestId('majority-toggle').click();
+  await opened.getByTestId('majority-toggle').click();
+  await opened.waitForFunction(() => document.querySelector('[data-testid=majority-toggle]').textContent === 'Train');
   const paused = await step();
   await opened.waitForTimeout(100);
   assert.equal(await step(), paused);
-  if (paused < 500) await opened.getByTestId('majority-toggle').click();
+  assert.ok(paused > 0 && paused < 3000);
+  await opened.getByTestId('majority-toggle').click();
   await trained(opened);
   const loss = await value(opened, 'majority-loss-0');
   await opened.getByTestId('majority-reset').click();

@@ -2,7 +2,7 @@
 import { call } from '../core';
 import type { View } from '../view';
 import { drawChart, emptyFigure, svgElement, toCsv, type Panel } from './collapse_chart';
-import { choice, element, figure, layout, numberOf, numbersTable, ordered, palette, player, scientific, slider, textWithExamples } from './collapse_form';
+import { choice, element, figure, layout, numberOf, numbersTable, onResize, ordered, palette, player, scientific, slider, textWithExamples } from './collapse_form';
 import { drawScene, rotates, type Place } from './collapse_scene';
 
 interface Assumption { name: string; met: boolean; detail: string }
@@ -171,13 +171,14 @@ const view: View = {
         const from = (t * n + i) * axes;
         return axes === 2 ? [0, places[from]!, places[from + 1]!] : [places[from]!, places[from + 1]!, places[from + 2]!];
       };
+      const trail = Math.min(now, n > 24 ? 1 : mostTrail);
       const dots = Array.from({ length: n }, (_, i) => ({
         at: place(now, i), colour: ordered(n > 1 ? i / (n - 1) : 0), label: `token ${i + 1} of ${n}`, radius: n > 32 ? 4 : 5.5,
-        trail: Array.from({ length: Math.min(now, mostTrail) }, (_, k) => place(now - Math.min(now, mostTrail) + k, i)),
+        trail: Array.from({ length: trail }, (_, k) => place(now - trail + k, i)),
       }));
       const d = count('d', 2, 64);
       scene.title(d === 2 ? 'Tokens on the circle' : d === 3 ? 'Tokens on the sphere' : `Tokens of ${d} dimensions`);
-      const captions = ['Colour: first token blue, last yellow. Lines: the last 4 layers.'];
+      const captions = ['Colour: first token blue, last yellow. Lines: where they come from.'];
       if (d > 3) captions.push(`The 3 principal directions of ${d}: ${(100 * result.shownShare).toFixed(1)} % of squared length.`);
       const flat = axes === 2;
       scene.body.tabIndex = flat ? -1 : 0;
@@ -212,7 +213,7 @@ const view: View = {
     }
     function drawCurves(): void {
       curves.show(drawChart({
-        title: 'μ, cosines and ranks by layer', xLabel: 'layer', xMax: layers(), width: 440, panels: panels(), cursor: at(),
+        title: 'μ, cosines and ranks by layer', xLabel: 'layer', xMax: layers(), width: curves.width(), panels: panels(), cursor: at(),
         onPick: x => {
           layer.stop();
           layer.set(Math.round(x));
@@ -226,7 +227,7 @@ const view: View = {
     function drawMask(): void {
       const { mask, attention } = result!, n = tokens(), now = at();
       const side = 200, cell = side / n, left = 20, top = 18;
-      const svg = emptyFigure(400, side + 46, `Mask of ${n} tokens with ${mask.edges} edges, attention ${now > 0 ? `into layer ${now}` : 'of layer 1'}`);
+      const svg = emptyFigure(420, side + 46, `Mask of ${n} tokens with ${mask.edges} edges, attention ${now > 0 ? `into layer ${now}` : 'of layer 1'}`);
       const levels = Array.from({ length: 13 }, () => ''); // weights in twelfths, one path each
       const which = Math.max(0, now - 1);
       for (let i = 0; i < n; ++i) {
@@ -245,7 +246,7 @@ const view: View = {
       svg.append(svgElement('rect', { x: left, y: top, width: side, height: side, fill: 'none', stroke: 'currentColor', 'stroke-opacity': 0.5 }),
         svgElement('text', { x: left, y: top - 6 }, 'attended to →'),
         svgElement('text', { x: 12, y: top, transform: `rotate(-90 12 ${top})`, 'text-anchor': 'end' }, '← token'),
-        svgElement('text', { x: left, y: top + side + 18, 'font-size': 11.5, 'fill-opacity': 0.85 }, 'Grey: allowed. Blue: attention weight (its root).'));
+        svgElement('text', { x: left, y: top + side + 18, 'fill-opacity': 0.85 }, 'Grey: allowed. Blue: attention weight (its root).'));
       const facts: [string, string][] = [
         ['edges', `${mask.edges} of ${n * n}`], ['centres', String(mask.centres)], ['radius', mask.radius === null ? 'none' : String(mask.radius)],
         ['diameter', mask.diameter === null ? 'infinite' : String(mask.diameter)], ['least weight', now > 0 ? scientific(result!.leastWeight[now - 1]!) : '–'],
@@ -301,7 +302,9 @@ const view: View = {
     }
     function measuresCsv(): string {
       const names = Object.keys(result?.measures ?? {});
-      return toCsv(['layer', ...names], Array.from({ length: layers() + 1 }, (_, t) => [t, ...names.map(name => result!.measures[name]![t]!)]));
+      const bounds = (['theorem1', 'theorem2', 'corollary1'] as const).filter(name => result?.theory[name].bound);
+      return toCsv(['layer', ...names, ...bounds.map(name => `bound_${name}`)], Array.from({ length: layers() + 1 }, (_, t) =>
+        [t, ...names.map(name => result!.measures[name]![t]!), ...bounds.map(name => result!.theory[name].bound![t]!)]));
     }
     function attentionCsv(): string {
       const n = tokens(), rows: number[][] = [], which = Math.max(0, at() - 1);
@@ -319,7 +322,9 @@ const view: View = {
     });
     readControls();
     compute();
+    const ended = onResize(drawLayer);
     return () => {
+      ended();
       cancelAnimationFrame(asked);
       layer.stop();
     };

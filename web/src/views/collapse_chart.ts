@@ -43,10 +43,10 @@ export function svgElement(name: string, attributes: Record<string, string | num
   return element;
 }
 
-export function emptyFigure(width: number, height: number, title: string): SVGSVGElement {
+export function emptyFigure(width: number, height: number, title: string, fontSize = font): SVGSVGElement {
   const svg = svgElement('svg', {
     xmlns: svgNamespace, viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': title,
-    'font-family': 'system-ui, sans-serif', 'font-size': font, fill: 'currentColor',
+    'font-family': 'system-ui, sans-serif', 'font-size': fontSize, fill: 'currentColor',
   }) as SVGSVGElement;
   svg.style.maxWidth = '100%';
   svg.style.height = 'auto';

@@ -268,12 +268,28 @@ export function figure(spec: { id: string; name: string; title: string; csv: () 
       element('figcaption', {}, heading, element('span', { class: 'depth-saves' }, svg, csv)), body, foot),
     body,
     foot,
+    // Of a drawing that fills the body, so that its letters keep their size; 440 before there is a layout.
+    width: (): number => Math.max(300, Math.min(620, body.clientWidth || 440)),
     title(words: string): void {
       heading.textContent = words;
     },
     show(drawn: SVGSVGElement): void {
       body.replaceChildren(drawn);
     },
+  };
+}
+
+// Draws again when the window has another width; returns how to end it.
+export function onResize(redraw: () => void): () => void {
+  let asked = 0;
+  const changed = (): void => {
+    cancelAnimationFrame(asked);
+    asked = requestAnimationFrame(redraw);
+  };
+  addEventListener('resize', changed);
+  return () => {
+    cancelAnimationFrame(asked);
+    removeEventListener('resize', changed);
   };
 }
 

@@ -57,7 +57,7 @@ function ring(normal: Place, radius: number, count = 72): Place[] {
 export function drawScene(options: SceneOptions, camera: Camera): SVGSVGElement {
   const { size } = options, middle = size / 2, unit = (size / 2 - 12) / options.extent;
   const captions = options.captions ?? [];
-  const svg = emptyFigure(size, size + 17 * captions.length, options.title);
+  const svg = emptyFigure(size, size + 19 * captions.length, options.title, 13);
   const see = viewer(camera);
   const spot = (place: Place): [number, number, number] => {
     const [x, y, depth] = see(place);
@@ -129,7 +129,7 @@ export function drawScene(options: SceneOptions, camera: Camera): SVGSVGElement 
     shape.append(svgElement('title', {}, dot.label));
     svg.append(shape);
   }
-  captions.forEach((words, i) => svg.append(svgElement('text', { x: 2, y: size + 12 + 17 * i, 'font-size': 11.5, 'fill-opacity': 0.85 }, words)));
+  captions.forEach((words, i) => svg.append(svgElement('text', { x: 2, y: size + 12 + 19 * i, 'fill-opacity': 0.85 }, words)));
   return svg;
 }
 

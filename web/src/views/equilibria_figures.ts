@@ -12,6 +12,7 @@ export interface Portrait {
 }
 export interface Path { steps: Float64Array; zeroRows: number; fate: string } // x1, y1, x2, y2 per layer
 
+const letters = 13.5;
 const size = 460, middle = size / 2, radius = 158, arrowRadius = radius + 15, labelRadius = radius + 34;
 export const apartColour = palette.orange, collapsedColour = palette.blue;
 const tokenColours = [palette.purple, palette.green];
@@ -42,10 +43,12 @@ function mark(point: Point): SVGElement {
     group.append(svgElement('circle', { cx: fixed(x), cy: fixed(y), r: 7, stroke: 'var(--ground)', 'stroke-width': 1.5 }));
   }
   const [lx, ly] = at(point.degrees, labelRadius);
-  const across = Math.cos(point.degrees * Math.PI / 180);
+  // A and B come near C and S as w grows; their words then stand aside.
+  const across = point.x, aside = point.name === 'A' || point.name === 'B' ? Math.sign(across) * Math.max(0, 46 - 110 * Math.abs(across)) : 0;
   const does = { A: 'A repels', B: 'B attracts', C: 'C attracts', S: 'S zero row' }[point.name] ?? point.name;
   group.append(svgElement('text', {
-    x: fixed(lx), y: fixed(ly + 4), 'font-weight': 600, 'text-anchor': across > 0.3 ? 'start' : across < -0.3 ? 'end' : 'middle',
+    x: fixed(lx + aside), y: fixed(ly + 4), 'font-weight': 600,
+    'text-anchor': point.name === 'C' || point.name === 'S' ? 'middle' : across > 0 ? 'start' : 'end',
   }, does), svgElement('title', {}, words));
   return group;
 }
@@ -91,7 +94,7 @@ function token(path: Path, which: number, steps: number): SVGElement {
 function legend(svg: SVGElement, entries: [SVGElement, string][], width: number, y: number): void {
   let x = 8, line = y;
   for (const [symbol, words] of entries) {
-    const needs = 30 + 6.6 * words.length;
+    const needs = 28 + 7.2 * words.length;
     if (x > 8 && x + needs > width) {
       x = 8;
       line += 19;
@@ -110,7 +113,7 @@ const thread = (which: number): SVGElement => svgElement('path', {
 
 export function drawCircle(portrait: Portrait, path: Path, steps: number, w: number, onPick: (degrees: number) => void): SVGSVGElement {
   const svg = emptyFigure(size, size + 44, `Circle of token 2 beside token 1 at (0, ${portrait.side}), w = ${w}: basins, fixed points, ` +
-    `and a trajectory of ${steps} layers`);
+    `and a trajectory of ${steps} layers`, letters);
   const a = portrait.points.find(point => point.name === 'A')!, s = portrait.points.find(point => point.name === 'S')!;
   const end = s.degrees > a.degrees ? s.degrees : s.degrees + 360;
   svg.append(svgElement('path', {
@@ -148,7 +151,7 @@ const mapLeft = 62, mapTop = 10, mapSide = 380;
 
 export function drawMap(map: { fates: Uint8Array; names: string[]; cells: number } | null, path: Path, steps: number,
   onPick: (degrees1: number, degrees2: number) => void): SVGSVGElement {
-  const svg = emptyFigure(size, size + 44, 'Fate of the tokens by the angles where they start, both moving');
+  const svg = emptyFigure(size, size + 44, 'Fate of the tokens by the angles where they start, both moving', letters);
   const colours = [collapsedColour, apartColour, palette.purple, palette.grey];
   const seen = new Set<number>();
   if (map) {

@@ -2,7 +2,7 @@
 // queries in space, loss and angle by step, for two norms side by side.
 import type { View } from '../view';
 import { drawChart, toCsv, type Series } from './collapse_chart';
-import { button, choice, element, figure, layout, numberOf, numbersGrid, palette, type Cell, slider } from './collapse_form';
+import { button, choice, element, figure, layout, numberOf, numbersGrid, onResize, palette, type Cell, slider } from './collapse_form';
 import { drawScene, rotates, type Place } from './collapse_scene';
 
 interface RunState {
@@ -34,7 +34,7 @@ const runColours = [palette.blue, palette.orange], runDashes = [undefined, '7 3'
 const classColours = [palette.blue, palette.orange, palette.green, palette.purple, palette.sky, palette.vermillion, palette.grey, 'currentColor'];
 
 const defaults: Record<string, string> = {
-  norm: 'layernorm', other: 'rmsnorm', seed: '11', classes: '5', length: '12', samples: '500', lead: '2', rate: '0.01', steps: '1500', yaw: '342', pitch: '12',
+  norm: 'layernorm', other: 'rmsnorm', seed: '1', classes: '5', length: '12', samples: '500', lead: '2', rate: '0.01', steps: '1500', yaw: '342', pitch: '12',
 };
 
 const view: View = {
@@ -57,7 +57,7 @@ const view: View = {
     const fields = {
       norm: choice({ id: 'majority-norm', label: 'Norm before attention', options: norms, value: '', onInput: set('norm') }),
       other: choice({ id: 'majority-other', label: 'Beside it', options: [['-', 'nothing'], ...norms], value: '', onInput: set('other') }),
-      seed: slider({ id: 'majority-seed', label: 'Seed', min: 0, max: 99, step: 1, value: 11, onInput: set('seed') }),
+      seed: slider({ id: 'majority-seed', label: 'Seed', min: 0, max: 99, step: 1, value: 1, onInput: set('seed') }),
       classes: slider({ id: 'majority-classes', label: 'Classes of tokens', min: 3, max: 8, step: 1, value: 5, onInput: set('classes') }),
       length: slider({ id: 'majority-length', label: 'Tokens of a sequence', min: 6, max: 30, step: 1, value: 12, onInput: set('length') }),
       lead: slider({ id: 'majority-lead', label: 'The majority leads by at least', min: 1, max: 10, step: 1, value: 2, onInput: set('lead') }),
@@ -174,7 +174,7 @@ const view: View = {
         const keys = longest(run.keys) || 1, queries = longest(run.queries) || 1, classes = run.keys.length / dimension;
         const place = (values: Float64Array, i: number, over: number): Place =>
           [values[dimension * i]! / over, values[dimension * i + 1]! / over, values[dimension * i + 2]! / over];
-        scene.title(`${run.norm}: keys and queries, step ${run.step}`);
+        scene.title(`${run.norm}: keys and queries`);
         scene.show(drawScene({
           title: `${run.norm}: keys and queries of ${classes} classes at step ${run.step}`, size: 360, extent: 1.15,
           dots: Array.from({ length: classes }, (_, i) => ({ at: place(run.keys, i, keys), colour: classColours[i % classColours.length]!, label: `key of class ${i + 1}, ${run.keyAngles[i]!.toFixed(1)}° from 1`, radius: 6 })),
@@ -190,13 +190,13 @@ const view: View = {
         label: latest?.runs[r]?.norm ?? '', x: run.map(row => row[0]!), y: run.map(row => row[column]!), colour: runColours[r]!, dash: runDashes[r],
       }));
       curves.show(drawChart({
-        title: 'Loss and accuracy by step', xLabel: 'step', xMax: Number(get('steps')), width: 440, panels: [
+        title: 'Loss and accuracy by step', xLabel: 'step', xMax: Number(get('steps')), width: curves.width(), panels: [
           { title: 'Training loss', scale: 'log', low: 1e-5, height: 130, series: series(1) },
           { title: 'Test accuracy', scale: 'linear', low: 0, high: 1, height: 90, series: series(3) },
         ],
       }));
       angles.show(drawChart({
-        title: 'Angle of the queries to 1 and distance of attention from uniform, by step', xLabel: 'step', xMax: Number(get('steps')), width: 440, panels: [
+        title: 'Angle of the queries to 1 and distance of attention from uniform, by step', xLabel: 'step', xMax: Number(get('steps')), width: angles.width(), panels: [
           { title: 'Mean angle of queries to 1, degrees', scale: 'linear', low: 0, high: 90, ticks: [0, 30, 60, 90], height: 130, series: series(5) },
           { title: 'Distance of attention from uniform', scale: 'linear', low: 0, height: 90, series: series(7) },
         ],
@@ -244,7 +244,9 @@ const view: View = {
 
     state.onChange(reset);
     reset();
+    const ended = onResize(() => latest && draw());
     return () => {
+      ended();
       pause();
       training.delete();
     };
