@@ -14,7 +14,7 @@ const view = async (t, query, options) => {
 const value = (opened, id) => opened.getByTestId(id).getAttribute('data-value').then(Number);
 const saved = async (opened, id) => {
   const [download] = await Promise.all([opened.waitForEvent('download'), opened.getByTestId(id).click()]);
-  return readFile(await download.path(), 'utf8');
+  return (await readFile(await download.path(), 'utf8')).replaceAll('\r', '');
 };
 const near = (actual, expected, tolerance, what) =>
   assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1e-3, Math.abs(expected)), `${what}: ${actual} on the page, ${expected} by the program`);
@@ -121,7 +121,7 @@ test('Collapse: every figure is saved as SVG and CSV', async t => {
   const opened = await view(t, 'n=5&layers=3&layer=2');
   for (const figure of ['scene', 'curves', 'attention']) {
     const svg = await saved(opened, `collapse-${figure}-svg`);
-    assert.match(svg, /^<\?xml .*<svg /s);
+    assert.match(svg, /^<svg /);
     assert.doesNotMatch(svg, /var\(/);
   }
   const rows = (await saved(opened, 'collapse-curves-csv')).trim().split('\n');
@@ -137,7 +137,7 @@ test('Collapse: the sphere turns by keys and by drag, and beyond 3 dimensions th
   assert.match(await opened.getByTestId('collapse-scene').textContent(), /3 principal directions of 8: \d+\.\d % of squared length/);
   const drawn = () => opened.getByTestId('collapse-scene').innerHTML();
   const before = await drawn();
-  await opened.getByTestId('collapse-scene').focus();
+  await opened.getByTestId('collapse-scene').locator('svg').focus();
   await opened.keyboard.press('ArrowLeft');
   const turned = await drawn();
   assert.notEqual(turned, before);

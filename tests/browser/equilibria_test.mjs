@@ -89,7 +89,7 @@ test('Equilibria: figures are saved as SVG and CSV', async t => {
   const opened = await view(t, '');
   const saved = async id => {
     const [download] = await Promise.all([opened.waitForEvent('download'), opened.getByTestId(id).click()]);
-    return readFile(await download.path(), 'utf8');
+    return (await readFile(await download.path(), 'utf8')).replaceAll('\r', '');
   };
   for (const figure of ['circle', 'map']) assert.doesNotMatch(await saved(`equilibria-${figure}-svg`), /var\(/);
   const map = (await saved('equilibria-map-csv')).trim().split('\n');

@@ -114,7 +114,7 @@ test('Majority: figures are saved as SVG and CSV', async t => {
   await trained(opened);
   const saved = async id => {
     const [download] = await Promise.all([opened.waitForEvent('download'), opened.getByTestId(id).click()]);
-    return readFile(await download.path(), 'utf8');
+    return (await readFile(await download.path(), 'utf8')).replaceAll('\r', '');
   };
   for (const figure of ['scene-0', 'scene-1', 'curves']) assert.doesNotMatch(await saved(`majority-${figure}-svg`), /var\(/);
   assert.equal((await saved('majority-curves-csv')).trim().split('\n').length, 1 + 2 * 101);

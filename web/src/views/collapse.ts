@@ -1,9 +1,12 @@
 // Tokens pass through layers of attention: where they stand, how alike they become, under which mask and norm.
 import { call } from '../core';
+import { csv } from '../download';
+import { onRotate } from '../scene3d';
+import { html, svg } from '../svg';
 import type { View } from '../view';
-import { drawChart, emptyFigure, svgElement, toCsv, type Panel } from './collapse_chart';
-import { choice, element, figure, layout, numberOf, numbersTable, onResize, ordered, palette, player, scientific, slider, textWithExamples } from './collapse_form';
-import { drawScene, rotates, type Place } from './collapse_scene';
+import { drawChart, emptyFigure, type Panel } from './collapse_chart';
+import { choice, degrees, figure, layout, numberOf, numbersTable, onResize, ordered, palette, player, radians, scientific, slider, textWithExamples } from './collapse_form';
+import { drawScene, sceneFigure, type Place } from './collapse_scene';
 
 interface Assumption { name: string; met: boolean; detail: string }
 interface Theorem { assumptions: Assumption[]; bound: Float64Array | null; violations: number }
@@ -37,7 +40,7 @@ const norms: [string, string][] = [
   ['published', 'published: scaling to 1/√d'], ['xsigma', 'xsigma: x over σ'], ['dyt', 'dyt: tanh'],
 ];
 const temperatures: [string, string][] = [['0', 'd'], ['0.015625', '1/64'], ['0.125', '1/8'], ['1', '1'], ['8', '8'], ['64', '64'], ['4096', '4096']];
-const mostTrail = 4, layersPerSecond = 6;
+const mostTrail = 2, layersPerSecond = 6;
 
 const defaults: Record<string, string> = {
   n: '16', d: '3', layers: '40', mask: 'causal', variant: 'san+norm', norm: 'unit', place: 'post', temp: '0', qk: 'gaussian', value: 'identity',
@@ -54,7 +57,12 @@ const view: View = {
     const get = (key: string): string => state.get(key, defaults[key]!);
     const count = (key: string, low: number, high: number): number => Math.round(numberOf(get(key), Number(defaults[key]), low, high));
     let result: Collapse | null = null;
-    const camera = { yaw: numberOf(get('yaw'), 35), pitch: numberOf(get('pitch'), 20, -90, 90) };
+    const camera = { azimuth: 0, elevation: 0 }, flatCamera = { azimuth: 0, elevation: 0 };
+    const aim = (): void => {
+      camera.azimuth = radians(numberOf(get('yaw'), 35));
+      camera.elevation = radians(numberOf(get('pitch'), 20, -90, 90));
+    };
+    aim();
 
     const set = (key: string) => (value: string): void => change({ [key]: value });
     const fields = {
@@ -78,8 +86,8 @@ const view: View = {
     const scene = figure({ id: 'collapse-scene', name: 'collapse-tokens', title: 'Tokens', csv: tokensCsv });
     const curves = figure({ id: 'collapse-curves', name: 'collapse-measures', title: 'By layer', csv: measuresCsv });
     const maskFigure = figure({ id: 'collapse-attention', name: 'collapse-attention', title: 'Mask and attention', csv: attentionCsv });
-    const theory = element('details', { class: 'depth-theory', 'data-testid': 'collapse-theory' });
-    figures.append(element('div', {}, scene.element, maskFigure.element), curves.element);
+    const theory = html('details', { class: 'depth-theory', 'data-testid': 'collapse-theory' });
+    figures.append(html('div', {}, scene.element, maskFigure.element), curves.element);
     numbers.after(theory);
     const layer = player({
       id: 'collapse-layer', label: 'Layer', max: 40, value: 0, perSecond: layersPerSecond,
@@ -90,8 +98,10 @@ const view: View = {
       onStop: say,
     });
     scene.foot.append(layer.element);
-    rotates(scene.body, camera, 'Tokens in space', () => {
-      state.set({ yaw: camera.yaw.toFixed(0), pitch: camera.pitch.toFixed(0) });
+    const space = sceneFigure('Tokens');
+    scene.show(space);
+    onRotate(space, camera, () => {
+      state.set({ yaw: degrees(camera.azimuth), pitch: degrees(camera.elevation) });
       drawScenery();
     });
 
@@ -178,14 +188,13 @@ const view: View = {
       }));
       const d = count('d', 2, 64);
       scene.title(d === 2 ? 'Tokens on the circle' : d === 3 ? 'Tokens on the sphere' : `Tokens of ${d} dimensions`);
-      const captions = ['Colour: first token blue, last yellow. Lines: where they come from.'];
+      const captions = ['First token blue, last yellow; lines: where they were.'];
       if (d > 3) captions.push(`The 3 principal directions of ${d}: ${(100 * result.shownShare).toFixed(1)} % of squared length.`);
       const flat = axes === 2;
-      scene.body.tabIndex = flat ? -1 : 0;
-      scene.show(drawScene({
+      drawScene(space, {
         title: `${n} tokens at layer ${now}`, size: 400, extent: 1.12, dots, sphere: 1, captions,
         ...(flat ? {} : { axes: d === 3 ? ['x₁', 'x₂', 'x₃'] : ['1st', '2nd', '3rd'] as [string, string, string] }),
-      }, flat ? { yaw: 0, pitch: 0 } : camera));
+      }, flat ? flatCamera : camera);
     }
 
     function panels(): Panel[] {
@@ -227,7 +236,7 @@ const view: View = {
     function drawMask(): void {
       const { mask, attention } = result!, n = tokens(), now = at();
       const side = 200, cell = side / n, left = 20, top = 18;
-      const svg = emptyFigure(420, side + 46, `Mask of ${n} tokens with ${mask.edges} edges, attention ${now > 0 ? `into layer ${now}` : 'of layer 1'}`);
+      const drawing = emptyFigure(420, side + 46, `Mask of ${n} tokens with ${mask.edges} edges, attention ${now > 0 ? `into layer ${now}` : 'of layer 1'}`);
       const levels = Array.from({ length: 13 }, () => ''); // weights in twelfths, one path each
       const which = Math.max(0, now - 1);
       for (let i = 0; i < n; ++i) {
@@ -241,19 +250,19 @@ const view: View = {
         }
       }
       levels.forEach((d, level) => {
-        if (d) svg.append(svgElement('path', { d, fill: level === 0 ? 'currentColor' : palette.blue, 'fill-opacity': level === 0 ? 0.1 : (level / 12).toFixed(2), 'shape-rendering': 'crispEdges' }));
+        if (d) drawing.append(svg('path', { d, fill: level === 0 ? 'currentColor' : palette.blue, 'fill-opacity': level === 0 ? 0.1 : (level / 12).toFixed(2), 'shape-rendering': 'crispEdges' }));
       });
-      svg.append(svgElement('rect', { x: left, y: top, width: side, height: side, fill: 'none', stroke: 'currentColor', 'stroke-opacity': 0.5 }),
-        svgElement('text', { x: left, y: top - 6 }, 'attended to →'),
-        svgElement('text', { x: 12, y: top, transform: `rotate(-90 12 ${top})`, 'text-anchor': 'end' }, '← token'),
-        svgElement('text', { x: left, y: top + side + 18, 'fill-opacity': 0.85 }, 'Grey: allowed. Blue: attention weight (its root).'));
+      drawing.append(svg('rect', { x: left, y: top, width: side, height: side, fill: 'none', stroke: 'currentColor', 'stroke-opacity': 0.5 }),
+        svg('text', { x: left, y: top - 6 }, 'attended to →'),
+        svg('text', { x: 12, y: top, transform: `rotate(-90 12 ${top})`, 'text-anchor': 'end' }, '← token'),
+        svg('text', { x: left, y: top + side + 18, 'fill-opacity': 0.85 }, 'Grey: allowed. Blue: attention weight (its root).'));
       const facts: [string, string][] = [
         ['edges', `${mask.edges} of ${n * n}`], ['centres', String(mask.centres)], ['radius', mask.radius === null ? 'none' : String(mask.radius)],
         ['diameter', mask.diameter === null ? 'infinite' : String(mask.diameter)], ['least weight', now > 0 ? scientific(result!.leastWeight[now - 1]!) : '–'],
       ];
-      facts.forEach(([name, value], i) => svg.append(svgElement('text', { x: left + side + 18, y: top + 16 + 22 * i, 'fill-opacity': 0.8 }, name),
-        svgElement('text', { x: left + side + 98, y: top + 16 + 22 * i, 'font-weight': 600 }, value)));
-      maskFigure.show(svg);
+      facts.forEach(([name, value], i) => drawing.append(svg('text', { x: left + side + 18, y: top + 16 + 22 * i, 'fill-opacity': 0.8 }, name),
+        svg('text', { x: left + side + 98, y: top + 16 + 22 * i, 'font-weight': 600 }, value)));
+      maskFigure.show(drawing);
     }
 
     function writeNumbers(): void {
@@ -277,11 +286,11 @@ const view: View = {
       const { theory: all } = result!;
       const named: [string, Theorem][] = [['Theorem 1 (no norm)', all.theorem1], ['Corollary 1 (norm)', all.corollary1], ['Theorem 2 (norm)', all.theorem2]];
       const speaking = named.filter(([, theorem]) => theorem.bound);
-      theory.replaceChildren(element('summary', {}, speaking.length > 0
+      theory.replaceChildren(html('summary', {}, speaking.length > 0
         ? speaking.map(([name, theorem]) => `${name} speaks of this run: ${theorem.violations === 0 ? 'no layer above its bound' : `${theorem.violations} layers above its bound`}`).join('; ')
         : 'No theorem of Wu et al. speaks of this run: what each would need'),
-      ...named.map(([name, theorem]) => element('div', {}, element('h3', {}, name), element('ul', {}, ...theorem.assumptions.map(({ name: what, met, detail }) =>
-        element('li', {}, `${met ? '✓' : '✗'} ${what}${detail ? ` (${detail})` : ''}${met ? '' : ': not so'}`))))));
+      ...named.map(([name, theorem]) => html('div', {}, html('h3', {}, name), html('ul', {}, ...theorem.assumptions.map(({ name: what, met, detail }) =>
+        html('li', {}, `${met ? '✓' : '✗'} ${what}${detail ? ` (${detail})` : ''}${met ? '' : ': not so'}`))))));
     }
 
     function say(): void {
@@ -298,25 +307,24 @@ const view: View = {
       for (let t = 0; result && t <= layers(); ++t) {
         for (let i = 0; i < n; ++i) rows.push([t, i, ...(get('show') === 'positions' ? result.positions : result.directions).subarray((t * n + i) * axes, (t * n + i + 1) * axes)]);
       }
-      return toCsv(['layer', 'token', 'x1', 'x2', 'x3'].slice(0, 2 + axes), rows);
+      return csv([['layer', 'token', 'x1', 'x2', 'x3'].slice(0, 2 + axes), ...rows]);
     }
     function measuresCsv(): string {
       const names = Object.keys(result?.measures ?? {});
       const bounds = (['theorem1', 'theorem2', 'corollary1'] as const).filter(name => result?.theory[name].bound);
-      return toCsv(['layer', ...names, ...bounds.map(name => `bound_${name}`)], Array.from({ length: layers() + 1 }, (_, t) =>
-        [t, ...names.map(name => result!.measures[name]![t]!), ...bounds.map(name => result!.theory[name].bound![t]!)]));
+      return csv([['layer', ...names, ...bounds.map(name => `bound_${name}`)], ...Array.from({ length: layers() + 1 }, (_, t) =>
+        [t, ...names.map(name => result!.measures[name]![t]!), ...bounds.map(name => result!.theory[name].bound![t]!)])]);
     }
     function attentionCsv(): string {
       const n = tokens(), rows: number[][] = [], which = Math.max(0, at() - 1);
       for (let i = 0; result && i < n; ++i) {
         for (let j = 0; j < n; ++j) if (result.mask.allowed[i * n + j]) rows.push([which + 1, i, j, result.attention[(which * n + i) * n + j]!]);
       }
-      return toCsv(['layer', 'token', 'attends_to', 'weight'], rows);
+      return csv([['layer', 'token', 'attends_to', 'weight'], ...rows]);
     }
 
     state.onChange(() => {
-      camera.yaw = numberOf(get('yaw'), 35);
-      camera.pitch = numberOf(get('pitch'), 20, -90, 90);
+      aim();
       readControls();
       compute();
     });

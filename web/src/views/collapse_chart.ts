@@ -1,6 +1,7 @@
 // Curves over layers or steps as one SVG: panels above each other that share their x axis, a cursor, a legend.
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { line as lineOf } from 'd3-shape';
+import { svg } from '../svg';
 
 export interface Series {
   label: string;
@@ -32,26 +33,24 @@ export interface ChartOptions {
   onPick?: (x: number) => void; // a click on a panel
 }
 
-const svgNamespace = 'http://www.w3.org/2000/svg';
 const font = 12;
 const left = 58, right = 14, panelGap = 16, axisHeight = 40, legendLine = 18;
 
-export function svgElement(name: string, attributes: Record<string, string | number> = {}, text?: string): SVGElement {
-  const element = document.createElementNS(svgNamespace, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  if (text !== undefined) element.textContent = text;
-  return element;
+export function emptyFigure(width: number, height: number, title: string, fontSize = font): SVGSVGElement {
+  const drawing = svg('svg', { role: 'img', 'font-family': 'system-ui, sans-serif', 'font-size': fontSize, fill: 'currentColor' });
+  drawing.style.maxWidth = '100%';
+  drawing.style.height = 'auto';
+  resize(drawing, width, height, title);
+  return drawing;
 }
 
-export function emptyFigure(width: number, height: number, title: string, fontSize = font): SVGSVGElement {
-  const svg = svgElement('svg', {
-    xmlns: svgNamespace, viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': title,
-    'font-family': 'system-ui, sans-serif', 'font-size': fontSize, fill: 'currentColor',
-  }) as SVGSVGElement;
-  svg.style.maxWidth = '100%';
-  svg.style.height = 'auto';
-  svg.append(svgElement('title', {}, title));
-  return svg;
+// Empties a figure for another drawing of it.
+export function resize(drawing: SVGSVGElement, width: number, height: number, title: string): void {
+  drawing.setAttribute('viewBox', `0 0 ${width} ${height}`);
+  drawing.setAttribute('width', String(width));
+  drawing.setAttribute('height', String(height));
+  drawing.setAttribute('aria-label', title);
+  drawing.replaceChildren(svg('title', {}, title));
 }
 
 const exponents: Record<string, string> = {
@@ -121,14 +120,14 @@ export function drawChart(options: ChartOptions): SVGSVGElement {
   panels.forEach((panel, index) => {
     const height = panel.height ?? 110;
     const last = index === panels.length - 1;
-    pieces.push(svgElement('text', { x: 0, y: top + 12, 'font-weight': 600 }, panel.title));
+    pieces.push(svg('text', { x: 0, y: top + 12, 'font-weight': 600 }, panel.title));
     top += 18;
     for (const row of legendRows(panel.series, width)) {
       let at = 0;
       for (const each of row) {
-        pieces.push(svgElement('path', {
+        pieces.push(svg('path', {
           d: `M${at} ${top + 9}h22`, stroke: each.colour, 'stroke-width': 2.2, 'stroke-dasharray': each.dash ?? 'none', fill: 'none',
-        }), svgElement('text', { x: at + 27, y: top + 13 }, each.label));
+        }), svg('text', { x: at + 27, y: top + 13 }, each.label));
         at += 34 + 6.8 * each.label.length;
       }
       top += legendLine;
@@ -137,14 +136,14 @@ export function drawChart(options: ChartOptions): SVGSVGElement {
     const y = verticalScale(panel, height);
     const ticks = panel.ticks ?? (panel.scale === 'log' ? logTicks(y.domain(), height) : y.ticks(Math.max(2, Math.round(height / 34)))
       .filter(tick => !panel.whole || Number.isInteger(tick)));
-    const group = svgElement('g', { transform: `translate(${left} ${top})` });
+    const group = svg('g', { transform: `translate(${left} ${top})` });
     for (const tick of ticks) {
       const at = y(tick);
-      group.append(svgElement('path', { d: `M0 ${at}H${plotWidth}`, stroke: 'currentColor', 'stroke-opacity': 0.12, fill: 'none' }),
-        svgElement('text', { x: -7, y: at + 4, 'text-anchor': 'end', 'fill-opacity': 0.8 },
+      group.append(svg('path', { d: `M0 ${at}H${plotWidth}`, stroke: 'currentColor', 'stroke-opacity': 0.12, fill: 'none' }),
+        svg('text', { x: -7, y: at + 4, 'text-anchor': 'end', 'fill-opacity': 0.8 },
           panel.scale === 'log' ? powerOfTen(tick) : String(Number(tick.toPrecision(6))).replace('-', '−')));
     }
-    group.append(svgElement('path', { d: `M0 0V${height}H${plotWidth}`, stroke: 'currentColor', 'stroke-opacity': 0.5, fill: 'none' }));
+    group.append(svg('path', { d: `M0 0V${height}H${plotWidth}`, stroke: 'currentColor', 'stroke-opacity': 0.5, fill: 'none' }));
     const [low, high] = y.domain() as [number, number];
     for (const each of panel.series) {
       const path = lineOf<number>()
@@ -152,7 +151,7 @@ export function drawChart(options: ChartOptions): SVGSVGElement {
         .x(i => x(each.x ? each.x[i]! : i))
         .y(i => y(Math.min(high, Math.max(low, each.y[i]!))))(Array.from({ length: each.y.length }, (_, i) => i));
       if (path) {
-        group.append(svgElement('path', {
+        group.append(svg('path', {
           d: path, stroke: each.colour, 'stroke-width': 2, 'stroke-dasharray': each.dash ?? 'none', 'stroke-linejoin': 'round', fill: 'none',
         }));
       }
@@ -160,19 +159,19 @@ export function drawChart(options: ChartOptions): SVGSVGElement {
     spans.push({ top, bottom: top + height });
     if (last) {
       for (const tick of x.ticks(Math.max(2, Math.min(8, Math.round(plotWidth / 70)))).filter(Number.isInteger)) {
-        group.append(svgElement('path', { d: `M${x(tick)} ${height}v4`, stroke: 'currentColor', 'stroke-opacity': 0.5 }),
-          svgElement('text', { x: x(tick), y: height + 17, 'text-anchor': 'middle', 'fill-opacity': 0.8 }, String(tick)));
+        group.append(svg('path', { d: `M${x(tick)} ${height}v4`, stroke: 'currentColor', 'stroke-opacity': 0.5 }),
+          svg('text', { x: x(tick), y: height + 17, 'text-anchor': 'middle', 'fill-opacity': 0.8 }, String(tick)));
       }
-      group.append(svgElement('text', { x: plotWidth / 2, y: height + 34, 'text-anchor': 'middle' }, options.xLabel));
+      group.append(svg('text', { x: plotWidth / 2, y: height + 34, 'text-anchor': 'middle' }, options.xLabel));
     }
     pieces.push(group);
     top += height + (last ? axisHeight : panelGap);
   });
-  const svg = emptyFigure(width, top, options.title);
-  svg.append(...pieces);
+  const drawing = emptyFigure(width, top, options.title);
+  drawing.append(...pieces);
   if (options.cursor !== undefined) {
     for (const span of spans) {
-      svg.append(svgElement('path', {
+      drawing.append(svg('path', {
         class: 'cursor', d: `M${left + x(options.cursor)} ${span.top}V${span.bottom}`, stroke: 'currentColor', 'stroke-width': 1.5,
         'stroke-dasharray': '3 3', fill: 'none',
       }));
@@ -180,19 +179,12 @@ export function drawChart(options: ChartOptions): SVGSVGElement {
   }
   const { onPick } = options;
   if (onPick) {
-    svg.style.cursor = 'crosshair';
-    svg.addEventListener('click', event => {
-      const box = svg.getBoundingClientRect();
+    drawing.style.cursor = 'crosshair';
+    drawing.addEventListener('click', event => {
+      const box = drawing.getBoundingClientRect();
       const at = (event.clientX - box.left) * (width / box.width) - left;
       if (at >= -4 && at <= plotWidth + 4) onPick(Math.min(options.xMax, Math.max(0, x.invert(at))));
     });
   }
-  return svg;
-}
-
-// A table as CSV; strings with a comma or a quote are quoted.
-export function toCsv(header: string[], rows: (string | number)[][]): string {
-  const field = (value: string | number): string =>
-    typeof value === 'number' || !/[",\n]/.test(value) ? String(value) : `"${value.replaceAll('"', '""')}"`;
-  return [header, ...rows].map(row => row.map(field).join(',') + '\n').join('');
+  return drawing;
 }

@@ -1,11 +1,12 @@
 // The parts that the views of depth and training are built of: layout, controls with their errors beside them, figures
 // with downloads, a table of numbers, and a player over layers.
+import { download, downloadSvg } from '../download';
+import { colour } from '../palette';
+import { html } from '../svg';
 import './collapse_form.css';
 
-// The colours of style.css: Okabe and Ito's, told apart with any colour vision, in tones that hold on the present ground.
 export const palette = {
-  blue: 'var(--colour-1)', vermillion: 'var(--colour-2)', green: 'var(--colour-3)', purple: 'var(--colour-4)', orange: 'var(--colour-5)',
-  sky: 'var(--colour-6)', grey: 'var(--faint)', ground: 'var(--ground)',
+  blue: colour(0), vermillion: colour(1), green: colour(2), purple: colour(3), orange: colour(4), sky: colour(5), grey: 'var(--faint)',
 };
 
 // From dark blue over green to yellow: an order seen with any colour vision, and in grey.
@@ -14,6 +15,10 @@ export function ordered(share: number): string {
   const at = Math.min(0.9999, Math.max(0, share)) * (stops.length - 1), low = Math.floor(at), part = at - low;
   return `rgb(${stops[low]!.map((value, i) => Math.round(value + part * (stops[low + 1]![i]! - value))).join(' ')})`;
 }
+
+// Angles stand in the address in whole degrees.
+export const radians = (angle: number): number => angle * Math.PI / 180;
+export const degrees = (angle: number): string => (angle * 180 / Math.PI % 360).toFixed(0);
 
 // What stands in the address was written by anyone.
 export function numberOf(text: string, fallback: number, low = -Infinity, high = Infinity): number {
@@ -29,23 +34,15 @@ export function scientific(value: number): string {
   return text.replaceAll('-', '−');
 }
 
-export function element<Name extends keyof HTMLElementTagNameMap>(name: Name, attributes: Record<string, string> = {},
-  ...children: (Node | string)[]): HTMLElementTagNameMap[Name] {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-
 export function layout(root: HTMLElement, id: string, title: string, words: string) {
-  const controls = element('form', { class: 'depth-controls', 'aria-label': 'Settings' });
+  const controls = html('form', { class: 'depth-controls', 'aria-label': 'Settings' });
   controls.addEventListener('submit', event => event.preventDefault());
-  const summary = element('p', { class: 'depth-summary', 'aria-live': 'polite', 'data-testid': `${id}-summary` });
-  const figures = element('div', { class: 'depth-figures' });
-  const numbers = element('table', { class: 'depth-numbers', 'aria-label': 'Numbers' });
-  const side = element('div', { class: 'depth-main' }, summary, figures, numbers);
-  root.replaceChildren(element('div', { class: 'depth', 'data-testid': `${id}-view` },
-    element('h2', {}, title), element('p', { class: 'depth-words' }, words), element('div', { class: 'depth-columns' }, controls, side)));
+  const summary = html('p', { class: 'depth-summary', 'aria-live': 'polite', 'data-testid': `${id}-summary` });
+  const figures = html('div', { class: 'depth-figures' });
+  const numbers = html('table', { class: 'depth-numbers', 'aria-label': 'Numbers' });
+  const side = html('div', { class: 'depth-main' }, summary, figures, numbers);
+  root.replaceChildren(html('div', { class: 'depth', 'data-testid': `${id}-view` },
+    html('h2', {}, title), html('p', { class: 'depth-words' }, words), html('div', { class: 'depth-columns' }, controls, side)));
   return { controls, figures, summary, numbers };
 }
 
@@ -56,11 +53,11 @@ export interface Field<Value> {
 }
 
 function withError(id: string, label: string, inputs: HTMLElement[], hint?: string) {
-  const problem = element('p', { class: 'depth-error', id: `${id}-error`, role: 'alert', 'data-testid': `${id}-error` });
+  const problem = html('p', { class: 'depth-error', id: `${id}-error`, role: 'alert', 'data-testid': `${id}-error` });
   problem.hidden = true;
-  const box = element('div', { class: 'depth-field' },
-    element('label', { for: id }, label, ...(hint ? [element('small', {}, ` ${hint}`)] : [])),
-    element('div', { class: inputs.length > 1 && inputs.some(input => input.tagName === 'SELECT') ? 'depth-inputs depth-stacked' : 'depth-inputs' }, ...inputs), problem);
+  const box = html('div', { class: 'depth-field' },
+    html('label', { for: id }, label, ...(hint ? [html('small', {}, ` ${hint}`)] : [])),
+    html('div', { class: inputs.length > 1 && inputs.some(input => input.tagName === 'SELECT') ? 'depth-inputs depth-stacked' : 'depth-inputs' }, ...inputs), problem);
   const error = (sentence: string | null): void => {
     problem.hidden = sentence === null;
     problem.textContent = sentence ?? '';
@@ -93,10 +90,10 @@ interface SliderSpec {
 // A slider and, beside it, the number, which can be typed and may leave the slider's range: the core says what can be.
 export function slider(spec: SliderSpec): Field<number> {
   const positions = 1000, ratio = Math.log(spec.max / spec.min);
-  const range = element('input', spec.logarithmic
+  const range = html('input', spec.logarithmic
     ? { id: spec.id, type: 'range', min: '0', max: String(positions), step: '1', 'data-testid': spec.id }
     : { id: spec.id, type: 'range', min: String(spec.min), max: String(spec.max), step: String(spec.step), 'data-testid': spec.id });
-  const number = element('input', {
+  const number = html('input', {
     type: 'number', step: 'any', 'aria-label': `${spec.label}, as a number`, 'data-testid': `${spec.id}-number`,
   });
   const { element: box, error } = withError(spec.id, spec.label + (spec.unit ? ` (${spec.unit})` : ''), [range, number], spec.hint);
@@ -130,13 +127,13 @@ interface ChoiceSpec {
 }
 
 export function choice(spec: ChoiceSpec): Field<string> {
-  const select = element('select', { id: spec.id, 'data-testid': spec.id },
-    ...spec.options.map(([value, words]) => element('option', { value }, words)));
+  const select = html('select', { id: spec.id, 'data-testid': spec.id },
+    ...spec.options.map(([value, words]) => html('option', { value }, words)));
   const { element: box, error } = withError(spec.id, spec.label, [select]);
   select.addEventListener('change', () => spec.onInput(select.value));
   const set = (value: string): void => {
     // A value from the address that the list does not have is shown as it is, and the core judges it.
-    if (![...select.options].some(option => option.value === value)) select.append(element('option', { value }, value));
+    if (![...select.options].some(option => option.value === value)) select.append(html('option', { value }, value));
     select.value = value;
   };
   set(spec.value);
@@ -145,9 +142,9 @@ export function choice(spec: ChoiceSpec): Field<string> {
 
 // Free text with examples to choose from.
 export function textWithExamples(spec: ChoiceSpec): Field<string> {
-  const text = element('input', { id: spec.id, type: 'text', spellcheck: 'false', autocomplete: 'off', placeholder: spec.value, 'data-testid': spec.id });
-  const examples = element('select', { 'aria-label': `${spec.label}: examples`, 'data-testid': `${spec.id}-examples` },
-    element('option', { value: '' }, 'examples …'), ...spec.options.map(([value, words]) => element('option', { value }, words)));
+  const text = html('input', { id: spec.id, type: 'text', spellcheck: 'false', autocomplete: 'off', placeholder: spec.value, 'data-testid': spec.id });
+  const examples = html('select', { 'aria-label': `${spec.label}: examples`, 'data-testid': `${spec.id}-examples` },
+    html('option', { value: '' }, 'examples …'), ...spec.options.map(([value, words]) => html('option', { value }, words)));
   const { element: box, error } = withError(spec.id, spec.label, [text, examples]);
   text.addEventListener('input', () => spec.onInput(text.value));
   examples.addEventListener('change', () => {
@@ -164,7 +161,7 @@ export function textWithExamples(spec: ChoiceSpec): Field<string> {
 }
 
 export function button(words: string, onClick: () => void, testid: string): HTMLButtonElement {
-  const made = element('button', { type: 'button', 'data-testid': testid }, words);
+  const made = html('button', { type: 'button', 'data-testid': testid }, words);
   made.addEventListener('click', onClick);
   return made;
 }
@@ -182,8 +179,8 @@ interface PlayerSpec {
 // Play, pause, step and a slider over layers.
 export function player(spec: PlayerSpec) {
   let max = spec.max, value = spec.value, timer: ReturnType<typeof setInterval> | undefined;
-  const range = element('input', { type: 'range', min: '0', step: '1', id: spec.id, 'data-testid': spec.id });
-  const output = element('output', { for: spec.id, 'data-testid': `${spec.id}-value` });
+  const range = html('input', { type: 'range', min: '0', step: '1', id: spec.id, 'data-testid': spec.id });
+  const output = html('output', { for: spec.id, 'data-testid': `${spec.id}-value` });
   const show = (): void => {
     range.max = String(max);
     range.value = String(value);
@@ -226,7 +223,7 @@ export function player(spec: PlayerSpec) {
   range.addEventListener('change', spec.onStop);
   show();
   return {
-    element: element('div', { class: 'depth-player' }, toggle, back, forth, element('label', { for: spec.id }, spec.label), range, output),
+    element: html('div', { class: 'depth-player' }, toggle, back, forth, html('label', { for: spec.id }, spec.label), range, output),
     set(to: number, most = max): void {
       max = most;
       value = Math.min(max, Math.max(0, to));
@@ -237,35 +234,20 @@ export function player(spec: PlayerSpec) {
   };
 }
 
-function download(name: string, type: string, text: string): void {
-  const link = element('a', { href: URL.createObjectURL(new Blob([text], { type })), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-// As a file: the colours the page has now, by value.
-function standalone(svg: SVGSVGElement): string {
-  const copy = svg.cloneNode(true) as SVGSVGElement;
-  const page = getComputedStyle(svg);
-  copy.setAttribute('style', `color: ${page.color}; background: var(--ground)`);
-  const text = new XMLSerializer().serializeToString(copy).replace(/var\((--[\w-]+)\)/g, (_, name: string) => page.getPropertyValue(name).trim());
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${text}\n`;
-}
-
 export function figure(spec: { id: string; name: string; title: string; csv: () => string }) {
-  const body = element('div', { class: 'depth-figure-body', 'data-testid': spec.id });
-  const foot = element('div', { class: 'depth-figure-foot' });
-  const heading = element('span', {}, spec.title);
-  const svg = button('SVG', () => {
+  const body = html('div', { class: 'depth-figure-body', 'data-testid': spec.id });
+  const foot = html('div', { class: 'depth-figure-foot' });
+  const heading = html('span', {}, spec.title);
+  const saveSvg = button('SVG', () => {
     const drawn = body.querySelector('svg');
-    if (drawn) download(`${spec.name}.svg`, 'image/svg+xml', standalone(drawn));
+    if (drawn) downloadSvg(`${spec.name}.svg`, drawn);
   }, `${spec.id}-svg`);
-  const csv = button('CSV', () => download(`${spec.name}.csv`, 'text/csv', spec.csv()), `${spec.id}-csv`);
-  svg.setAttribute('aria-label', `Save “${spec.title}” as SVG`);
-  csv.setAttribute('aria-label', `Save the numbers of “${spec.title}” as CSV`);
+  const saveCsv = button('CSV', () => download(`${spec.name}.csv`, 'text/csv', spec.csv()), `${spec.id}-csv`);
+  saveSvg.setAttribute('aria-label', `Save “${spec.title}” as SVG`);
+  saveCsv.setAttribute('aria-label', `Save the numbers of “${spec.title}” as CSV`);
   return {
-    element: element('figure', { class: 'depth-figure' },
-      element('figcaption', {}, heading, element('span', { class: 'depth-saves' }, svg, csv)), body, foot),
+    element: html('figure', { class: 'depth-figure' },
+      html('figcaption', {}, heading, html('span', { class: 'depth-saves' }, saveSvg, saveCsv)), body, foot),
     body,
     foot,
     // Of a drawing that fills the body, so that its letters keep their size; 440 before there is a layout.
@@ -297,15 +279,15 @@ export function onResize(redraw: () => void): () => void {
 export interface Cell { words: string; testid: string; value: number | string }
 export function numbersGrid(table: HTMLTableElement, header: string[], rows: [string, ...Cell[]][]): void {
   table.replaceChildren(
-    element('thead', {}, element('tr', {}, element('td'), ...header.map(words => element('th', { scope: 'col' }, words)))),
-    element('tbody', {}, ...rows.map(([label, ...cells]) => element('tr', {}, element('th', { scope: 'row' }, label),
-      ...cells.map(cell => element('td', { 'data-testid': cell.testid, 'data-value': String(cell.value) }, cell.words))))));
+    html('thead', {}, html('tr', {}, html('td'), ...header.map(words => html('th', { scope: 'col' }, words)))),
+    html('tbody', {}, ...rows.map(([label, ...cells]) => html('tr', {}, html('th', { scope: 'row' }, label),
+      ...cells.map(cell => html('td', { 'data-testid': cell.testid, 'data-value': String(cell.value) }, cell.words))))));
 }
 
 // label, words, test id, the value unrounded
 export function numbersTable(table: HTMLTableElement, rows: [string, string, string, number | string][]): void {
   const known = table.rows.length === rows.length;
-  if (!known) table.replaceChildren(...rows.map(() => element('tr', {}, element('th', { scope: 'row' }), element('td'))));
+  if (!known) table.replaceChildren(...rows.map(() => html('tr', {}, html('th', { scope: 'row' }), html('td'))));
   rows.forEach(([label, words, testid, value], i) => {
     const row = table.rows[i]!, cell = row.cells[1]!;
     row.cells[0]!.textContent = label;

@@ -1,8 +1,9 @@
 // Two tokens in the plane under causal attention and scaling to norm 1 (Wu et al. 2024, Theorem 3): where they end.
 import { call } from '../core';
+import { csv } from '../download';
+import { html } from '../svg';
 import type { View } from '../view';
 import { drawCircle, drawMap, type Path, type Portrait } from './equilibria_figures';
-import { toCsv } from './collapse_chart';
 import { button, choice, figure, layout, numberOf, numbersTable, player, slider } from './collapse_form';
 
 interface Share { starts: number; share: number; low: number; high: number }
@@ -77,9 +78,7 @@ const view: View = {
     const circle = figure({ id: 'equilibria-circle', name: 'equilibria-circle', title: 'Token 2 on its circle', csv: circleCsv });
     const plane = figure({ id: 'equilibria-map', name: 'equilibria-map', title: 'Fate by where both start', csv: mapCsv });
     circle.foot.append(layers.element);
-    const policy = document.createElement('p');
-    policy.className = 'note';
-    policy.dataset.testid = 'equilibria-policy';
+    const policy = html('p', { class: 'depth-note', 'data-testid': 'equilibria-policy' });
     figures.append(circle.element, plane.element);
     numbers.before(policy);
     plane.body.tabIndex = 0;
@@ -194,12 +193,12 @@ const view: View = {
         rows.push(['path', 'token 1', layer, path.steps[4 * layer]!, path.steps[4 * layer + 1]!],
           ['path', 'token 2', layer, path.steps[4 * layer + 2]!, path.steps[4 * layer + 3]!]);
       }
-      return toCsv(['kind', 'name', 'layer', 'x', 'y'], rows);
+      return csv([['kind', 'name', 'layer', 'x', 'y'], ...rows]);
     }
     function mapCsv(): string {
       const middle = (cell: number): number => 360 * (cell + 0.5) / mapCells;
-      return toCsv(['degrees_token1', 'degrees_token2', 'fate'], [...(map?.fates ?? [])].map((fate, i) =>
-        [middle(i % mapCells), middle(Math.floor(i / mapCells)), map!.names[fate]!]));
+      return csv([['degrees_token1', 'degrees_token2', 'fate'], ...[...(map?.fates ?? [])].map((fate, i) =>
+        [middle(i % mapCells), middle(Math.floor(i / mapCells)), map!.names[fate]!])]);
     }
 
     controls.append(button('Start anew', () => { layers.stop(); set({ step: '0' }); layers.play(); }, 'equilibria-restart'));

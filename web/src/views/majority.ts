@@ -1,9 +1,13 @@
 // A small encoder learns, while one looks on, to name the most frequent token (Brody, Alon, Yahav 2023, §4.1): keys and
 // queries in space, loss and angle by step, for two norms side by side.
+import { csv } from '../download';
+import { colour } from '../palette';
+import { onRotate } from '../scene3d';
+import { html } from '../svg';
 import type { View } from '../view';
-import { drawChart, toCsv, type Series } from './collapse_chart';
-import { button, choice, element, figure, layout, numberOf, numbersGrid, onResize, palette, type Cell, slider } from './collapse_form';
-import { drawScene, rotates, type Place } from './collapse_scene';
+import { drawChart, type Series } from './collapse_chart';
+import { button, choice, degrees, figure, layout, numberOf, numbersGrid, onResize, palette, radians, slider, type Cell } from './collapse_form';
+import { drawScene, sceneFigure, type Place } from './collapse_scene';
 
 interface RunState {
   norm: string;
@@ -31,10 +35,9 @@ const norms: [string, string][] = [
 const columns = ['step', 'train_loss', 'test_loss', 'accuracy', 'sequence_accuracy', 'angle_mean', 'angle_sd', 'attention_distance'];
 const dimension = 3, evaluateEvery = 5, decaySteps = 100_000, chunk = 14; // milliseconds of a frame
 const runColours = [palette.blue, palette.orange], runDashes = [undefined, '7 3'];
-const classColours = [palette.blue, palette.orange, palette.green, palette.purple, palette.sky, palette.vermillion, palette.grey, 'currentColor'];
 
 const defaults: Record<string, string> = {
-  norm: 'layernorm', other: 'rmsnorm', seed: '1', classes: '5', length: '12', samples: '500', lead: '2', rate: '0.01', steps: '1500', yaw: '342', pitch: '12',
+  norm: 'layernorm', other: 'rmsnorm', seed: '1', classes: '5', length: '12', samples: '500', lead: '2', rate: '0.01', steps: '1500', yaw: '-18', pitch: '12',
 };
 
 const view: View = {
@@ -43,10 +46,10 @@ const view: View = {
   mount(root, { core, state }) {
     const { controls, figures, summary, numbers } = layout(root, 'majority', 'Training on the majority task',
       'One layer of attention in 3 dimensions learns to name the most frequent token of a sequence. To weigh all tokens alike, a query must score ' +
-      'all keys alike: with the projection of LayerNorm, keys lie in the plane orthogonal to 1, and queries turn to 1. The training runs here, in the page. ' +
+      'all keys alike: with the projection of LayerNorm, keys lie in the plane orthogonal to 1, and queries tend to 1. The training runs here, in the page. ' +
       'In 3 dimensions the projection leaves 2 to the keys, which costs loss; the paper compares losses in 8.');
     const get = (key: string): string => state.get(key, defaults[key]!);
-    const camera = { yaw: numberOf(get('yaw'), 342), pitch: numberOf(get('pitch'), 12, -90, 90) };
+    const camera = { azimuth: radians(numberOf(get('yaw'), -18)), elevation: radians(numberOf(get('pitch'), 12, -90, 90)) };
     const training = new (core as unknown as { MajorityTraining: new () => Training }).MajorityTraining();
     let latest: TrainingState | null = null, rows: number[][][] = [], frame = 0, running = false;
 
@@ -66,21 +69,24 @@ const view: View = {
       steps: slider({ id: 'majority-steps', label: 'Steps', min: 500, max: 5000, step: 500, value: 1500, onInput: set('steps') }),
     };
     const toggle = button('Train', () => (running ? pause() : go()), 'majority-toggle');
-    const buttons = element('div', { class: 'depth-buttons' }, toggle, button(`+${evaluateEvery} steps`, () => { pause(); advance(0); say(); }, 'majority-step'),
+    const buttons = html('div', { class: 'depth-buttons' }, toggle, button(`+${evaluateEvery} steps`, () => { pause(); advance(0); say(); }, 'majority-step'),
       button('Reset', () => reset(), 'majority-reset'));
-    const progress = element('output', { 'data-testid': 'majority-progress' });
+    const progress = html('output', { 'data-testid': 'majority-progress' });
     controls.append(buttons, progress, ...Object.values(fields).map(field => field.element));
 
     const scenes = [0, 1].map(i => figure({ id: `majority-scene-${i}`, name: `majority-geometry-${i + 1}`, title: '', csv: () => geometryCsv(i) }));
     const curves = figure({ id: 'majority-curves', name: 'majority-loss', title: 'Loss and accuracy', csv: rowsCsv });
     const angles = figure({ id: 'majority-angles', name: 'majority-angles', title: 'Angle and attention', csv: rowsCsv });
     figures.append(...scenes.map(scene => scene.element), curves.element, angles.element);
-    for (const scene of scenes) {
-      rotates(scene.body, camera, 'Keys and queries in space', () => {
-        state.set({ yaw: camera.yaw.toFixed(0), pitch: camera.pitch.toFixed(0) });
+    const spaces = scenes.map(scene => {
+      const space = sceneFigure('Keys and queries');
+      scene.show(space);
+      onRotate(space, camera, () => {
+        state.set({ yaw: degrees(camera.azimuth), pitch: degrees(camera.elevation) });
         drawScenes();
       });
-    }
+      return space;
+    });
 
     function readControls(): void {
       for (const key of ['seed', 'classes', 'length', 'lead', 'samples', 'steps'] as const) fields[key].set(Number(get(key)));
@@ -175,13 +181,13 @@ const view: View = {
         const place = (values: Float64Array, i: number, over: number): Place =>
           [values[dimension * i]! / over, values[dimension * i + 1]! / over, values[dimension * i + 2]! / over];
         scene.title(`${run.norm}: keys and queries`);
-        scene.show(drawScene({
+        drawScene(spaces[r]!, {
           title: `${run.norm}: keys and queries of ${classes} classes at step ${run.step}`, size: 360, extent: 1.15,
-          dots: Array.from({ length: classes }, (_, i) => ({ at: place(run.keys, i, keys), colour: classColours[i % classColours.length]!, label: `key of class ${i + 1}, ${run.keyAngles[i]!.toFixed(1)}° from 1`, radius: 6 })),
-          arrows: Array.from({ length: classes }, (_, i) => ({ to: place(run.queries, i, queries), colour: classColours[i % classColours.length]!, label: `query of class ${i + 1}, ${run.queryAngles[i]!.toFixed(1)}° from 1` })),
+          dots: Array.from({ length: classes }, (_, i) => ({ at: place(run.keys, i, keys), colour: colour(i), label: `key of class ${i + 1}, ${run.keyAngles[i]!.toFixed(1)}° from 1`, radius: 6 })),
+          arrows: Array.from({ length: classes }, (_, i) => ({ to: place(run.queries, i, queries), colour: colour(i), label: `query of class ${i + 1}, ${run.queryAngles[i]!.toFixed(1)}° from 1` })),
           plane: { normal: [1, 1, 1], radius: 1, colour: palette.grey }, axis: { along: [1, 1, 1], label: '1' }, axes: ['x₁', 'x₂', 'x₃'],
-          captions: ['Dots: keys. Arrows: queries. Disc: the plane orthogonal to 1.', `Drawn to the longest key (${keys.toFixed(2)}) and query (${queries.toFixed(2)}).`],
-        }, camera));
+          captions: ['Dots: keys. Arrows: queries. Disc: the plane ⊥ 1.', `Drawn to the longest key (${keys.toFixed(2)}) and query (${queries.toFixed(2)}).`],
+        }, camera);
       });
     }
 
@@ -232,14 +238,14 @@ const view: View = {
     }
 
     function rowsCsv(): string {
-      return toCsv(['norm', ...columns], rows.flatMap((run, r) => run.map(row => [latest?.runs[r]?.norm ?? '', ...row])));
+      return csv([['norm', ...columns], ...rows.flatMap((run, r) => run.map(row => [latest?.runs[r]?.norm ?? '', ...row]))]);
     }
     function geometryCsv(r: number): string {
       const run = latest?.runs[r], line: (string | number)[][] = [];
       for (const [kind, values, angles] of run ? [['key', run.keys, run.keyAngles], ['query', run.queries, run.queryAngles]] as const : []) {
         for (let i = 0; i < values.length / dimension; ++i) line.push([run!.norm, run!.step, kind, i, ...values.subarray(dimension * i, dimension * (i + 1)), angles[i]!]);
       }
-      return toCsv(['norm', 'step', 'kind', 'class', 'x1', 'x2', 'x3', 'degrees_to_1'], line);
+      return csv([['norm', 'step', 'kind', 'class', 'x1', 'x2', 'x3', 'degrees_to_1'], ...line]);
     }
 
     state.onChange(reset);
