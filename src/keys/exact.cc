@@ -197,7 +197,10 @@ class CoverProgram {
 
   // Right-hand side is the last unit vector.
   const Integer& numerator(std::size_t r) const { return adjugate_[r * rows_ + rows_ - 1]; }
-  Rational value(std::size_t r) const { return Rational(numerator(r), determinant_); }
+  Rational value(std::size_t r) const {
+    // Boost's own rationals take no negative denominator.
+    return determinant_ < 0 ? Rational(-numerator(r), -determinant_) : Rational(numerator(r), determinant_);
+  }
 
   int gain(std::size_t j) const { return feasibility_ ? 0 : gain_[j]; }
   int basic_gain(std::size_t r) const {
