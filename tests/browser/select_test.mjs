@@ -251,7 +251,7 @@ function randomSets() {
         if (kind === 'equal' && n > 1) rows[n - 1] = rows[0].map((x, c) => (n > 2 ? (x + rows[1][c]) / 2 : x));
         values.push(...rows.flat());
       }
-      batches.push({ sets, n, d, values });
+      batches.push({ kind, sets, n, d, values });
     }
   }
   return batches;
@@ -260,13 +260,14 @@ function randomSets() {
 test('On 1000 random sets the page and the program give the same verdicts and margins', async t => {
   const page = await select(t);
   const directory = temporaryDirectory(t), file = path.join(directory, 'sets.npy');
-  let compared = 0, worst = 0;
+  let compared = 0, margins = 0, worst = 0;
   const seen = new Set();
-  for (const { sets, n, d, values } of randomSets()) {
+  for (const { kind, sets, n, d, values } of randomSets()) {
     writeFileSync(file, npy([sets, n, d], values));
     const native = JSON.parse(normscope('keys', file, '--json', '--quiet')).sets;
     const web = await page.evaluate(({ sets, n, d, values }) => Array.from({ length: sets }, (_, i) => {
-      const { keys, rank } = window.normscope.decideKeys(values.slice(i * n * d, (i + 1) * n * d), n, d, 2 ** -53);
+      const { keys, rank, error } = window.normscope.decideKeys(values.slice(i * n * d, (i + 1) * n * d), n, d, 2 ** -53);
+      if (error) throw new Error(`set ${i} of ${n} × ${d}: ${error}`);
       return { rank, keys: keys.map(({ verdict, margin }) => ({ verdict, margin: String(margin) })) };
     }), { sets, n, d, values });
     native.forEach((set, i) => {
@@ -275,7 +276,10 @@ test('On 1000 random sets the page and the program give the same verdicts and ma
         const where = `key ${j} of set ${i} of ${n} × ${d}`;
         assert.equal(web[i].keys[j].verdict, key.verdict, where);
         seen.add(key.verdict);
-        if (key.verdict !== 'selectable' || n === 1) return;
+        // On a grid the search for the best witness can rest at one that is not the best, and where depends on rounding:
+        // the witness is valid either way, its margin not comparable.
+        if (kind !== 'gaussian' || key.verdict !== 'selectable' || n === 1) return;
+        ++margins;
         const difference = Math.abs(Number(web[i].keys[j].margin) - key.margin) / key.margin;
         worst = Math.max(worst, difference);
         assert.ok(difference < 1e-11, `margin of ${where}: ${web[i].keys[j].margin} on the page, ${key.margin} by the program`);
@@ -285,5 +289,5 @@ test('On 1000 random sets the page and the program give the same verdicts and ma
   }
   assert.ok(compared >= 1000);
   assert.equal(seen.size, 3);
-  t.diagnostic(`${compared} sets, largest relative difference of a margin ${worst.toExponential(1)}`);
+  t.diagnostic(`${compared} sets, ${margins} margins, largest relative difference of a margin ${worst.toExponential(1)}`);
 });

@@ -18,7 +18,9 @@ constexpr To bit_cast(const From& from) noexcept {
 inline from_chars_result from_chars(const char* first, const char* last, double& value) {
   const string text(first, last);
   const size_t digits = text.starts_with('-') ? 1 : 0;
-  const auto digit = [&](size_t i) { return i < text.size() && isdigit(static_cast<unsigned char>(text[i])); };
+  const auto digit = [&](size_t i) {
+    return i < text.size() && isdigit(static_cast<unsigned char>(text[i]));
+  };
   const bool number = digit(digits) || (digits < text.size() && text[digits] == '.' && digit(digits + 1));
   const bool word = text.compare(digits, 3, "inf") == 0 || text.compare(digits, 3, "nan") == 0;
   if (!number && !word) return {first, errc::invalid_argument};

@@ -1,5 +1,5 @@
-// Bindings of the view Select: files, norms, verdicts, attention weights, and what its pictures need: principal
-// directions, the fan of winners around the plane, the edges of a hull in space.
+// Bindings of the view Select: files, norms, verdicts, attention weights, and what its pictures need:
+// principal directions, the fan of winners around the plane, the edges of a hull in space.
 #include <Eigen/Dense>
 #include <algorithm>
 #include <array>
@@ -94,7 +94,8 @@ val read_array(const val& bytes, const std::string& label) {
 val normalize(const val& keys, std::size_t n, std::size_t d, const std::string& name) {
   return answer([&] {
     Matrix<double> rows = matrix(keys, n, d);
-    const NormCounts count = norm_forward<double>(parse_norm(name, norm_names_without_normals()), {}, rows.view(), rows.view());
+    const NormCounts count =
+        norm_forward<double>(parse_norm(name, norm_names_without_normals()), {}, rows.view(), rows.view());
     val result = val::object();
     result.set("values", numbers(rows.values()));
     result.set("zeroRows", count.zero_rows);
@@ -132,7 +133,8 @@ struct Principal {
 
 Principal principal_directions(MatrixView<const double> rows, Eigen::Index shown) {
   using Values = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const Eigen::Map<const Values> x(rows.data, static_cast<Eigen::Index>(rows.rows), static_cast<Eigen::Index>(rows.cols));
+  const Eigen::Map<const Values> x(rows.data, static_cast<Eigen::Index>(rows.rows),
+                                   static_cast<Eigen::Index>(rows.cols));
   Principal result;
   result.mean = x.colwise().mean();
   const Eigen::MatrixXd centred = x.rowwise() - result.mean;
@@ -152,7 +154,8 @@ val principal(const val& keys, std::size_t n, std::size_t d, std::size_t shown) 
     const Principal found = principal_directions(rows.view(), static_cast<Eigen::Index>(shown));
     std::vector<double> coordinates;
     for (Eigen::Index i = 0; i < found.coordinates.rows(); ++i)
-      for (Eigen::Index c = 0; c < found.coordinates.cols(); ++c) coordinates.push_back(found.coordinates(i, c));
+      for (Eigen::Index c = 0; c < found.coordinates.cols(); ++c)
+        coordinates.push_back(found.coordinates(i, c));
     val result = val::object();
     result.set("coordinates", numbers(coordinates));
     result.set("share", found.share);
@@ -162,15 +165,16 @@ val principal(const val& keys, std::size_t n, std::size_t d, std::size_t shown) 
 
 using Point = std::array<double, 2>;
 
-// Keys at one place, by their first; keys of verdict `tied` that share no place with another lie inside an edge.
+// Keys at one place, by their first; keys of verdict `tied` that share no place with another lie inside an
+// edge.
 struct Corner {
   Point at;
   std::vector<std::size_t> keys;
 };
 
 // Which key wins in each direction of a plane, keys in its coordinates. The corners of the hull come from the
-// verdicts, so that the picture cannot contradict them; the arc of a corner runs between the outward normals of its
-// two edges. Directions in radians; every arc has to >= from.
+// verdicts, so that the picture cannot contradict them; the arc of a corner runs between the outward normals
+// of its two edges. Directions in radians; every arc has to >= from.
 val fan(const val& keys, std::size_t n, const val& verdicts) {
   return answer([&] {
     const Matrix<double> rows = matrix(keys, n, 2);
@@ -180,7 +184,8 @@ val fan(const val& keys, std::size_t n, const val& verdicts) {
     for (std::size_t i = 0; i < n; ++i) {
       if (kinds[i] == 2) continue;
       const Point at = {rows(i, 0), rows(i, 1)};
-      const auto same = std::find_if(corners.begin(), corners.end(), [&](const Corner& corner) { return corner.at == at; });
+      const auto same =
+          std::find_if(corners.begin(), corners.end(), [&](const Corner& corner) { return corner.at == at; });
       if (same != corners.end()) {
         same->keys.push_back(i);
       } else {
@@ -199,11 +204,13 @@ val fan(const val& keys, std::size_t n, const val& verdicts) {
     for (const Corner& corner : corners)
       for (std::size_t c = 0; c < 2; ++c) centre[c] += corner.at[c] / static_cast<double>(corners.size());
     const auto angle = [&](const Point& at) { return std::atan2(at[1] - centre[1], at[0] - centre[0]); };
-    std::sort(corners.begin(), corners.end(), [&](const Corner& a, const Corner& b) { return angle(a.at) < angle(b.at); });
+    std::sort(corners.begin(), corners.end(),
+              [&](const Corner& a, const Corner& b) { return angle(a.at) < angle(b.at); });
     constexpr double turn = 2 * std::numbers::pi;
     val arcs = val::array(), polygon = val::array();
     const std::size_t count = corners.size();
-    const auto normal = [](const Point& from, const Point& to) {  // outward, the hull being walked against the clock
+    const auto normal = [](const Point& from,
+                           const Point& to) {  // outward, the hull being walked against the clock
       return std::atan2(-(to[0] - from[0]), to[1] - from[1]);
     };
     for (std::size_t i = 0; i < count; ++i) {
@@ -230,8 +237,8 @@ val fan(const val& keys, std::size_t n, const val& verdicts) {
   });
 }
 
-// Edges of the hull of keys in space (n × 3) or in a plane of it, as pairs of keys: for the picture only, by trying
-// every plane through three keys.
+// Edges of the hull of keys in space (n × 3) or in a plane of it, as pairs of keys: for the picture only, by
+// trying every plane through three keys.
 val hull_edges(const val& keys, std::size_t n) {
   return answer([&] {
     const Matrix<double> rows = matrix(keys, n, 3);
@@ -240,7 +247,8 @@ val hull_edges(const val& keys, std::size_t n) {
     double size = 0;
     for (std::size_t i = 0; i < n; ++i) size = std::max(size, (at(i) - at(0)).norm());
     const double flat = 1e-9 * size;
-    std::map<std::pair<std::size_t, std::size_t>, std::vector<Vector>> faces;  // outward normals beside each pair
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<Vector>>
+        faces;  // outward normals beside each pair
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = i + 1; j < n; ++j) {
         for (std::size_t k = j + 1; k < n; ++k) {
@@ -255,7 +263,8 @@ val hull_edges(const val& keys, std::size_t n) {
           }
           for (const double side : {1.0, -1.0}) {
             if ((side > 0 ? highest : -lowest) > flat) continue;
-            for (const auto& pair : {std::pair(i, j), std::pair(i, k), std::pair(j, k)}) faces[pair].push_back(side * normal);
+            for (const auto& pair : {std::pair(i, j), std::pair(i, k), std::pair(j, k)})
+              faces[pair].push_back(side * normal);
           }
         }
       }
@@ -268,7 +277,8 @@ val hull_edges(const val& keys, std::size_t n) {
       const auto same_face = [&](const Vector& other) { return first.dot(other) > 1 - 1e-9; };
       // A diagonal of a face sees one normal only.
       if (std::all_of(beside.begin(), beside.end(), same_face)) continue;
-      // All keys in one plane: both sides of it are faces, and only pairs with all keys on one side are edges.
+      // All keys in one plane: both sides of it are faces, and only pairs with all keys on one side are
+      // edges.
       if (std::all_of(beside.begin(), beside.end(), same_plane)) {
         const Vector across = first.cross(at(pair.second) - at(pair.first)).normalized();
         bool left = false, right = false;

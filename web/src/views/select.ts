@@ -29,6 +29,7 @@ const view: View = {
     // Controls
     const change = (edit: () => void, replace = false) => {
       edit();
+      problem.hidden = true;
       update();
       if (!file) writeSetting(state, setting, replace);
     };
@@ -151,7 +152,7 @@ const view: View = {
           const before = file;
           file = read;
           try {
-            update();
+            refresh();
           } catch (error) {
             file = before;
             throw error;
@@ -160,8 +161,7 @@ const view: View = {
         notify(`${read.name}: ${read.n} × ${read.d}, ${read.dtype}`);
       } catch (error) {
         notify('');
-        problem.textContent = error instanceof Error ? error.message : String(error);
-        problem.hidden = false;
+        tell(error);
         update();
       }
     }
@@ -194,7 +194,21 @@ const view: View = {
       return parts.join(' ');
     }
 
+    // What the core refuses is told, and the rest of the page goes on.
     function update(): void {
+      try {
+        refresh();
+      } catch (error) {
+        tell(error);
+      }
+    }
+
+    function tell(error: unknown): void {
+      problem.textContent = error instanceof Error ? error.message : String(error);
+      problem.hidden = false;
+    }
+
+    function refresh(): void {
       const name = normName(setting);
       projection.show(setting.projection);
       scaling.show(setting.scaling);

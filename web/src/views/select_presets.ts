@@ -61,7 +61,8 @@ export const presets: Preset[] = [
     id: 'planes',
     name: 'Appendix B: a plane through 1 becomes two points',
     fact: 'All keys lie in the plane spanned by v = (1, 0, 0) and 1. LayerNorm maps that plane to two points, so the keys are tied in two groups.',
-    keys: [[1, 0, 0], [1.5, 0.5, 0.5], [0.9, -0.6, -0.6], [-1, 0, 0], [-0.2, 0.8, 0.8]],
+    // Chosen so that no step of LayerNorm rounds: the verdicts are exact, and two keys an ulp apart are not tied.
+    keys: [[1, -0.5, -0.5], [1.25, 0.5, 0.5], [0.5, -1, -1], [-0.75, 0.75, 0.75], [0, 0.75, 0.75]],
     query: [1, -0.2, 0.1],
     norm: 'layernorm',
   },
