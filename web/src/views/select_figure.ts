@@ -143,8 +143,8 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         drawn.push(svg('path', { d: arcPath(centre, centre, ringInner + i * depth, ringInner + (i + 1) * depth, arc.from, arc.to), fill: colour(key), class: 'arc', 'data-testid': `arc-${key + 1}`, 'data-width': String(arc.to - arc.from) }, title));
       });
       if (arc.to - arc.from < 0.06) continue;
-      const angle = (arc.from + arc.to) / 2, r = ringOuter + 8;
-      drawn.push(svg('text', { x: centre + r * Math.cos(angle), y: centre - r * Math.sin(angle) + 4, class: 'arc-name', 'text-anchor': 'middle' }, arc.keys.map(key => key + 1).join('=')));
+      const angle = (arc.from + arc.to) / 2, r = ringOuter + (Math.abs(Math.cos(angle)) > 0.3 ? 4 : 9);
+      drawn.push(svg('text', { x: centre + r * Math.cos(angle), y: centre - r * Math.sin(angle) + 4, class: 'arc-name', 'text-anchor': Math.cos(angle) > 0.3 ? 'start' : Math.cos(angle) < -0.3 ? 'end' : 'middle' }, arc.keys.map(key => key + 1).join('=')));
     }
     return drawn;
   }

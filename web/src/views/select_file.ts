@@ -51,10 +51,10 @@ export function drawShadow(figure: SVGSVGElement, { flat, set }: FileAnswer): vo
   figure.replaceChildren(
     svg('line', { x1: 20, y1: size / 2, x2: size - 20, y2: size / 2, class: 'axis' }),
     svg('line', { x1: size / 2, y1: 20, x2: size / 2, y2: size - 20, class: 'axis' }),
-    svg('text', { x: size - 20, y: size / 2 - 8, 'text-anchor': 'end', class: 'axis-name' }, 'first principal direction'),
-    svg('text', { x: size / 2 + 8, y: 26, class: 'axis-name' }, 'second'),
     ...flat.map(([x, y], i) => {
       const verdict = set.keys[i]!.verdict;
       return svg('circle', { cx: size / 2 + (x! / furthest) * room, cy: size / 2 - (y! / furthest) * room, r: 4.5, fill: marks[verdict], stroke: verdict === 'unselectable' ? 'var(--colour-2)' : marks[verdict], 'stroke-width': 1.5 }, svg('title', {}, `Key ${i + 1}: ${verdict}`));
-    }));
+    }),
+    svg('text', { x: size - 20, y: size / 2 - 8, 'text-anchor': 'end', class: 'axis-name' }, 'first principal direction'),
+    svg('text', { x: size / 2 + 8, y: 26, class: 'axis-name' }, 'second'));
 }
