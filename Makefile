@@ -1,10 +1,11 @@
 # make build   the program (build/normscope) and the Python module (build/python)
 # make test    builds everything, warnings as errors, and runs every test
+# make web     the page (build/web), which any static server serves and a browser opens from disk
 # make demo    reruns the figures of both papers, in short, and writes an HTML report: some minutes
 # All targets install the Debian packages they miss, say little when all is well, and need no network once the
 # packages are there. Settings: JOBS, WERROR (ON, OFF), PYTHON, and those named beside a target.
 .DEFAULT_GOAL := build
-.PHONY: build test demo campaign bench format lint sanitize tsan fuzz install-check clean help
+.PHONY: build test web demo campaign bench format lint sanitize tsan fuzz install-check clean help
 
 export JOBS ?= $(shell nproc)
 export WERROR ?= ON
@@ -20,9 +21,15 @@ build:
 	@echo "build/normscope"
 
 test:
-	@$(packages) build test
-	@scripts/build release
+	@$(packages) build test web
+	@scripts/web
+	@WEB=ON scripts/build release
 	@scripts/run-tests build
+
+web:
+	@$(packages) build web
+	@scripts/web
+	@echo "build/web/index.html"
 
 # DEMO: where the report goes.
 DEMO ?= demo
@@ -77,4 +84,4 @@ install-check:
 	@scripts/run-tests build -R '^install/'
 
 clean:
-	@rm -rf build build-debug build-asan build-tsan build-fuzz
+	@rm -rf build build-debug build-asan build-tsan build-fuzz build-wasm

@@ -1,9 +1,11 @@
 #include "normscope/executor.h"
 
+#ifndef __EMSCRIPTEN__  // no oneTBB there, and threads need headers that static folders are served without
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#endif
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -12,6 +14,17 @@
 #include <thread>
 
 namespace normscope {
+
+#ifdef __EMSCRIPTEN__
+struct Executor::Arena {};
+
+Executor::Executor(int /*threads*/) : threads_(1) {}
+Executor::~Executor() = default;
+
+void Executor::for_each(std::size_t pieces, const std::function<void(std::size_t)>& body) const {
+  for (std::size_t piece = 0; piece < pieces; ++piece) body(piece);
+}
+#else
 namespace {
 
 constexpr int kMostThreads = 1024;
@@ -66,5 +79,6 @@ void Executor::for_each(std::size_t pieces, const std::function<void(std::size_t
         tbb::simple_partitioner());
   });
 }
+#endif
 
 }  // namespace normscope

@@ -16,10 +16,14 @@ std::string commit() {
 }
 
 std::string instruction_set() {
+#ifdef __EMSCRIPTEN__  // one target, and no Highway library to ask
+  return "wasm simd128";
+#else
   const std::int64_t supported = hwy::SupportedTargets();
   std::string name = hwy::TargetName(supported & -supported);  // the lowest set bit is the best target
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   return name;
+#endif
 }
 
 }  // namespace normscope

@@ -281,7 +281,8 @@ bool Corral::settle() {
     for (std::size_t a = 0; a < c; ++a) {
       target_[a] /= sum;
       if (target_[a] > kZeroWeight) continue;
-      const double reach = weights_[a] / (weights_[a] - target_[a]);
+      // Of several members whose weights vanish at once, as on grids, the later ones start from 0.
+      const double reach = weights_[a] > target_[a] ? weights_[a] / (weights_[a] - target_[a]) : 0;
       if (leaving == c || reach < step) step = reach, leaving = a;
     }
     if (leaving == c) {

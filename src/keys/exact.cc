@@ -32,7 +32,11 @@ Rational rational(double value) {
 }
 
 long bits(const Integer& value) {
+#ifdef __EMSCRIPTEN__  // no GMP there
+  return value == 0 ? 0 : static_cast<long>(msb(abs(value))) + 1;
+#else
   return value == 0 ? 0 : static_cast<long>(mpz_sizeinbase(value.backend().data(), 2));
+#endif
 }
 
 namespace {
@@ -49,9 +53,25 @@ Integer scaled(double value, int lowest) {
 
 // value / 2^shift as a double, rounded once or twice; |value| may exceed the range of doubles.
 double rounded(const Integer& value, long shift) {
+#ifdef __EMSCRIPTEN__  // no GMP there
+  const long exponent = bits(value), dropped = std::max(exponent - 63, 0L);
+  const auto leading = static_cast<std::int64_t>(Integer(abs(value) >> static_cast<unsigned>(dropped)));
+  const double fraction =
+      value.sign() * std::ldexp(static_cast<double>(leading), static_cast<int>(dropped - exponent));
+#else
   long exponent = 0;
   const double fraction = mpz_get_d_2exp(&exponent, value.backend().data());
+#endif
   return std::ldexp(fraction, static_cast<int>(std::clamp(exponent - shift, -4000L, 4000L)));
+}
+
+// value /= divisor, which is known to leave no remainder.
+void divide_exactly(Integer& value, const Integer& divisor) {
+#ifdef __EMSCRIPTEN__  // no GMP there
+  value /= divisor;
+#else
+  mpz_divexact(value.backend().data(), value.backend().data(), divisor.backend().data());
+#endif
 }
 
 // Row echelon form over the integers, grown one vector at a time: the rank of what was added.
@@ -177,7 +197,10 @@ class CoverProgram {
 
   // Right-hand side is the last unit vector.
   const Integer& numerator(std::size_t r) const { return adjugate_[r * rows_ + rows_ - 1]; }
-  Rational value(std::size_t r) const { return Rational(numerator(r), determinant_); }
+  Rational value(std::size_t r) const {
+    // Boost's own rationals take no negative denominator.
+    return determinant_ < 0 ? Rational(-numerator(r), -determinant_) : Rational(numerator(r), determinant_);
+  }
 
   int gain(std::size_t j) const { return feasibility_ ? 0 : gain_[j]; }
   int basic_gain(std::size_t r) const {
@@ -298,7 +321,7 @@ class CoverProgram {
       for (std::size_t c = 0; c < rows_; ++c) {
         Integer& entry = adjugate_[r * rows_ + c];
         entry = entry * pivot_value - direction[r] * adjugate_[row * rows_ + c];
-        mpz_divexact(entry.backend().data(), entry.backend().data(), determinant_.backend().data());
+        divide_exactly(entry, determinant_);
       }
     }
     determinant_ = pivot_value;

@@ -8,7 +8,11 @@
 // solution is a cover; further rounds look for covers that use further keys, until they span the hull
 // (relative interior, unselectable) or the dual shows a query that ties exactly the keys found (tied). Prices
 // are screened in floating point with an error bound; only the unclear ones are computed exactly.
+#ifdef __EMSCRIPTEN__  // no GMP there: the same arithmetic, slower
+#include <boost/multiprecision/cpp_int.hpp>
+#else
 #include <boost/multiprecision/gmp.hpp>
+#endif
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -17,9 +21,15 @@
 
 namespace normscope {
 
-using Integer = boost::multiprecision::number<boost::multiprecision::gmp_int, boost::multiprecision::et_off>;
-using Rational =
-    boost::multiprecision::number<boost::multiprecision::gmp_rational, boost::multiprecision::et_off>;
+#ifdef __EMSCRIPTEN__
+using IntegerBackend = boost::multiprecision::cpp_int_backend<>;
+using RationalBackend = boost::multiprecision::cpp_rational_backend;
+#else
+using IntegerBackend = boost::multiprecision::gmp_int;
+using RationalBackend = boost::multiprecision::gmp_rational;
+#endif
+using Integer = boost::multiprecision::number<IntegerBackend, boost::multiprecision::et_off>;
+using Rational = boost::multiprecision::number<RationalBackend, boost::multiprecision::et_off>;
 
 struct ExactTerm {
   std::size_t index;

@@ -19,6 +19,8 @@ namespace {
 // A margin is final once the proven lower bound reaches this share of the upper bound, or rounding hides the
 // rest.
 constexpr double kOptimal = 1 - 1e-13;
+// What rounding hides is far less than this.
+constexpr double kBrokenOff = 1 - 1e-6;
 // Panels of likely vertices priced at a time: any key beyond the origin will do to go on, it need not be the
 // best.
 constexpr std::size_t kChunk = 12;
@@ -87,6 +89,10 @@ class Search final : public KeySearch {
       if (repaired_ || !corral_.repair()) break;
       repaired_ = true;
     }
+    // A search that broke off far from the widest margin has proven the verdict, not the margin.
+    if (started_ && margins_ == Margins::exact && found_.kind == Found::Kind::selectable &&
+        found_.margin < kBrokenOff * std::sqrt(corral_.squared_distance()))
+      found_ = {};
     if (started_ && found_.kind == Found::Kind::unclear)
       for (std::size_t member : corral_.members())
         if (member != kRay) found_.hint.push_back(member);

@@ -135,17 +135,21 @@ class Family {
   Mask window() const {
     require_count(1, "window:w");
     const std::uint64_t w = std::min<std::uint64_t>(whole(0, "window:w", 0), n_);
-    return rows([w](std::size_t i, Runs& runs) { runs.push_back(run(i - std::min(i, w), i + w + 1)); });
+    return rows([w](std::size_t i, Runs& runs) {
+      runs.push_back(run(i - std::min<std::uint64_t>(i, w), i + w + 1));
+    });
   }
   Mask onesided() const {
     require_count(1, "onesided:w");
     const std::uint64_t w = std::min<std::uint64_t>(whole(0, "onesided:w", 0), n_);
-    return rows([w](std::size_t i, Runs& runs) { runs.push_back(run(i - std::min(i, w), i + 1)); });
+    return rows(
+        [w](std::size_t i, Runs& runs) { runs.push_back(run(i - std::min<std::uint64_t>(i, w), i + 1)); });
   }
   Mask prefix() const {
     require_count(1, "prefix:k");
     const std::uint64_t k = whole(0, "prefix:k", 0, n_);
-    return rows([k](std::size_t i, Runs& runs) { runs.push_back(run(0, std::max(k, i + 1))); });
+    return rows(
+        [k](std::size_t i, Runs& runs) { runs.push_back(run(0, std::max<std::uint64_t>(k, i + 1))); });
   }
   Mask block() const {
     require_count(1, "block:b");
@@ -170,7 +174,7 @@ class Family {
     return rows([s](std::size_t i, Runs& runs) {
       if (s == 1) return runs.push_back(run(0, i + 1));
       for (std::uint64_t j = i % s; j < i; j += s) runs.push_back(run(j, j + 1));
-      runs.push_back(run(i - std::min(i, s - 1), i + 1));
+      runs.push_back(run(i - std::min<std::uint64_t>(i, s - 1), i + 1));
     });
   }
   Mask star() const {

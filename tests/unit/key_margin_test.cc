@@ -5,8 +5,10 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "keys/exact_margin.h"
 #include "normscope/keys.h"
 #include "normscope/random.h"
 #include "support/key_sets.h"
@@ -53,6 +55,25 @@ TEST(Keys, TheMarginOfARegularPolygonIsTheHeightOfItsCap) {
     const double margin = n == 3 ? 1.5 : 1 - std::cos(step);
     for (const KeyVerdict& key : set.keys) EXPECT_NEAR(key.margin, margin, 1e-9 * margin + 1e-13) << n;
   }
+}
+
+// Grids are where several weights of the search vanish at once.
+TEST(Keys, MarginsOnGridsAreTheWidest) {
+  Random random(20, 3);
+  std::size_t compared = 0;
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t d = 2 + random.below(4), n = 6 + random.below(16);
+    Matrix<double> keys = lattice(random, n, d, 3);
+    for (double& value : keys[0]) value /= 2;
+    const KeySet set = decide(keys);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (set.keys[i].verdict != kSelectable) continue;
+      const double widest = exact_margin(std::as_const(keys).view(), {}, i, {}, {}).margin;
+      EXPECT_NEAR(set.keys[i].margin, widest, 1e-9 * widest) << "round " << round << ", key " << i;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 1000u);
 }
 
 TEST(Keys, TheMarginOfAFlatCapIsItsHeight) {

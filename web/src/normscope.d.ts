@@ -1,0 +1,4 @@
+declare module '*/normscope.mjs' {
+  const create: (options?: object) => Promise<unknown>;
+  export default create;
+}

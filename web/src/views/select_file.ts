@@ -1,0 +1,60 @@
+// Keys from a reader's file: read by the core, as if written by an enemy.
+import { call, type Core } from '../core';
+import { svg } from '../svg';
+import { rowsOf, type KeySet } from './select_model';
+
+export interface FileKeys {
+  name: string;
+  dtype: string;
+  n: number;
+  d: number;
+  values: Float64Array;
+  unitRoundoff: number;
+}
+
+const mostKeys = 4096, mostNumbers = 1 << 20, mostBytes = 64 << 20;
+
+export async function readKeys(core: Core, file: File): Promise<FileKeys> {
+  if (file.size > mostBytes) throw new Error(`${file.name} has ${(file.size / 2 ** 20).toFixed(0)} MB; the page takes up to 64. The program normscope keys takes any size.`);
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const { shape, dtype, values, unitRoundoff } = call<{ shape: number[]; dtype: string; values: Float64Array; unitRoundoff: number }>(core, 'readArray', bytes, file.name);
+  const [n, d] = shape;
+  if (shape.length !== 2 || !n || !d) throw new Error(`${file.name} holds an array of shape (${shape.join(', ')}); the page needs a matrix with one key per row.`);
+  if (n > mostKeys || n * d > mostNumbers) throw new Error(`${file.name} holds ${n} keys of dimension ${d}; the page decides up to ${mostKeys} keys and ${mostNumbers} numbers. The program normscope keys takes any number.`);
+  return { name: file.name, dtype, n, d, values, unitRoundoff };
+}
+
+export interface FileAnswer {
+  normed: number[][];
+  set: KeySet;
+  undefinedRows: number;
+  flat: number[][]; // n × 2, along the two principal directions
+  share: number; // of the variance
+}
+
+export function decideFile(core: Core, file: FileKeys, norm: string): FileAnswer {
+  const normed = call<{ values: Float64Array; zeroRows: number; constantRows: number }>(core, 'normalize', file.values, file.n, file.d, norm);
+  const set = call<KeySet>(core, 'decideKeys', normed.values, file.n, file.d, file.unitRoundoff);
+  const { coordinates, share } = call<{ coordinates: Float64Array; share: number }>(core, 'principal', normed.values, file.n, file.d, 2);
+  return {
+    normed: rowsOf(normed.values, file.n, file.d), set, share, flat: rowsOf(coordinates, file.n, 2),
+    undefinedRows: norm === 'rmsnorm' || norm === 'layernorm' ? normed.zeroRows + normed.constantRows : 0,
+  };
+}
+
+// Dots along the two principal directions: a shadow of the keys, not their hull.
+export function drawShadow(figure: SVGSVGElement, { flat, set }: FileAnswer): void {
+  const size = 560, room = 250;
+  const furthest = Math.max(1e-300, ...flat.flat().map(Math.abs));
+  figure.setAttribute('viewBox', `0 0 ${size} ${size}`);
+  const marks = { selectable: 'var(--colour-1)', tied: 'var(--colour-5)', unselectable: 'none' };
+  figure.replaceChildren(
+    svg('line', { x1: 20, y1: size / 2, x2: size - 20, y2: size / 2, class: 'axis' }),
+    svg('line', { x1: size / 2, y1: 20, x2: size / 2, y2: size - 20, class: 'axis' }),
+    ...flat.map(([x, y], i) => {
+      const verdict = set.keys[i]!.verdict;
+      return svg('circle', { cx: size / 2 + (x! / furthest) * room, cy: size / 2 - (y! / furthest) * room, r: 4.5, fill: marks[verdict], stroke: verdict === 'unselectable' ? 'var(--colour-2)' : marks[verdict], 'stroke-width': 1.5 }, svg('title', {}, `Key ${i + 1}: ${verdict}`));
+    }),
+    svg('text', { x: size - 20, y: size / 2 - 8, 'text-anchor': 'end', class: 'axis-name' }, 'first principal direction'),
+    svg('text', { x: size / 2 + 8, y: 26, class: 'axis-name' }, 'second'));
+}
