@@ -70,9 +70,11 @@ std::string matrix_svg(const Panel& panel, double left, double top) {
   const Cells cells = cells_of(panel.mask);
   const double scale = kTile / static_cast<double>(cells.across);
   std::string svg = fmt::format(
-      "<g transform=\"translate({:.1f} {:.1f}) scale({:.5f})\" "
+      "<g class=\"matrix\"{}{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-tokens=\"{}\" "
+      "data-columns=\"{}\" transform=\"translate({:.1f} {:.1f}) scale({:.5f})\" "
       "shape-rendering=\"crispEdges\">\n{}</g>\n",
-      left, top, scale, cells_svg(cells));
+      draw::attribute("data-where", "mask=" + panel.name), draw::attribute("data-title", panel.name), left, top,
+      left + kTile, top + kTile, n, cells.across, left, top, scale, cells_svg(cells));
   svg += fmt::format(
       "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" "
       "stroke=\"#8a8f98\"/>\n",
