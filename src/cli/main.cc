@@ -137,6 +137,7 @@ int run(const std::vector<std::string>& arguments) {
   add_equilibria(app, common);
   add_train(app, common);
   add_paper(app, common);
+  add_report(app, common);
 
   if (arguments.empty()) {
     std::fputs(app.help().c_str(), stderr);

@@ -13,7 +13,7 @@ using draw::text;
 using Panel = LayerHeadFigure::Panel;
 
 // Layout, in pixels: panels two per row.
-constexpr double kEdge = 12, kLeft = 58, kTitle = 40, kBelow = 48, kGap = 40, kBar = 110;
+constexpr double kEdge = 12, kLeft = 58, kTitle = 40, kBelow = 48, kGap = 40, kBar = 116;
 constexpr double kMostWidth = 420, kMostHeight = 420, kLargestCell = 34, kNarrowestPanel = 150, kWritten = 26;
 
 struct Layout {
@@ -49,6 +49,13 @@ std::string number(const LayerHeadFigure& figure, double value) {
   return figure.percent ? fmt::format("{:.3g} %", 100 * value) : fmt::format("{:.3g}", value);
 }
 
+// In a cell: as many digits as it has room for.
+std::string written(const LayerHeadFigure& figure, double value) {
+  if (figure.percent) return fmt::format("{:.0f}", 100 * value);
+  const std::string digits = fmt::format("{:.2g}", value);
+  return digits.size() <= 5 ? digits : fmt::format("{:.0e}", value);
+}
+
 std::size_t label_step(std::size_t count, double cell, double room) {
   std::size_t step = 1;
   while (static_cast<double>(step) * cell < room && step < count) step *= 2;
@@ -72,12 +79,11 @@ std::string cells(const LayerHeadFigure& figure, const Panel& panel, const Layou
     const double x = left + (static_cast<double>(head) + 0.5) * layout.cell,
                  y = top + (static_cast<double>(layer) + 0.5) * layout.cell;
     if (layout.cell >= kWritten) {
-      const bool light = known && scale.share(value) > 0.55;
+      const bool light = known && scale.share(value) > 0.5;
       const std::string ink = known ? (light ? "#1c1e21" : "#ffffff") : "currentColor";
       labels += text(x, y + 3.5,
                      fmt::format("text-anchor=\"middle\" font-size=\"9.5\" pointer-events=\"none\" fill=\"{}\"", ink),
-                     known ? (figure.percent ? fmt::format("{:.0f}", 100 * value) : fmt::format("{:.2g}", value))
-                           : "n/a");
+                     known ? written(figure, value) : "n/a");
     } else if (!known) {  // a stroke across, since grey alone may be taken for a colour of the scale
       const double half = 0.3 * layout.cell;
       labels += fmt::format(
@@ -136,7 +142,7 @@ std::string colour_bar(const LayerHeadFigure& figure, const Scale& scale, bool g
                top + height + 14) +
            text(left + 20, top + height + 25, "", "n/a");
   }
-  const double x = left + 88, y = top + height / 2;
+  const double x = left + 98, y = top + height / 2;
   return svg + draw::fitted_text(
                    x, y, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y),
                    figure.scale, draw::kFont, height + 60);

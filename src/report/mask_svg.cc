@@ -123,8 +123,8 @@ class Graph {
       nodes += node(i);
     }
     const std::string key = panel_.properties.centres.empty() ? "no token reaches all" : "orange: centres";
-    return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#5f6670\" stroke-opacity=\"0.6\"/>\n", lines) +
-           fmt::format("<path d=\"{}\" fill=\"#3d434b\"/>\n", heads) + nodes +
+    return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.5\"/>\n", lines) +
+           fmt::format("<path d=\"{}\" fill-opacity=\"0.75\"/>\n", heads) + nodes +
            text(middle_.x, middle_.y + kTile / 2 + 18, "text-anchor=\"middle\"",
                 "information flows along the arrows; " + key);
   }
@@ -162,7 +162,7 @@ class Graph {
     std::string svg;
     if (panel_.mask.attends(token, token)) {
       const Point loop = at + (node_ + 3) * direction(token);
-      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\" fill=\"none\" stroke=\"#5f6670\"/>\n",
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.6\"/>\n",
                          loop.x, loop.y);
     }
     svg += fmt::format(
