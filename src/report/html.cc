@@ -13,7 +13,8 @@
 namespace normscope {
 namespace {
 
-constexpr std::size_t kMostWithoutContents = 3;  // figures
+constexpr std::size_t kMostWithoutContents = 3;     // figures
+constexpr std::size_t kMostListedWithFigures = 12;  // sections
 
 // JSON inside <script>: "<", ">" and "&" occur only in its strings, where an escape means the same.
 std::string escape_json(std::string_view json) {
@@ -201,7 +202,8 @@ std::string render_html(const Page& page) {
     }
     for (const ReportTable& table : section.tables) body += render(table, 3);
     body += "</section>\n";
-    entry(id, section.title, inner.empty() ? "" : "<ul>" + inner + "</ul>");
+    const bool brief = inner.empty() || page.sections.size() > kMostListedWithFigures;
+    entry(id, section.title, brief ? "" : "<ul>" + inner + "</ul>");
   }
   if (page.figures.size() > kMostWithoutContents || !page.sections.empty()) {
     contents = "<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n<ul>\n" + contents + "</ul>\n</nav>\n";

@@ -43,6 +43,14 @@ std::vector<double> numbers_of(const Json& list) {
 }
 
 std::string shown(const Json& value) {
+  if (value.is_array()) {
+    std::string list;
+    for (const Json& each : value) {
+      if (list.size() > kLongestValue) break;
+      list += (list.empty() ? "" : ", ") + (each.is_structured() ? std::string("…") : shown(each));
+    }
+    return list.size() <= kLongestValue ? list : list.substr(0, kLongestValue) + "…";
+  }
   std::string text = value.is_string() ? value.get<std::string>()
                                        : value.dump(-1, ' ', false, Json::error_handler_t::replace);
   return text.size() <= kLongestValue ? text : text.substr(0, kLongestValue) + "…";
@@ -466,6 +474,11 @@ void RunsReport::add(RunFiles run) {
     }
   } catch (const nlohmann::json::exception&) {
     refuse(run, "a value is of another kind");
+  } catch (const InputError& error) {
+    std::string what = error.what();
+    if (what.find(run.directory.string()) != std::string::npos) throw;
+    while (what.ends_with('.')) what.pop_back();
+    refuse(run, what);  // a sentence of another room does not know the file
   }
   if (!run.note.empty()) section.paragraphs.insert(section.paragraphs.begin(), run.note);
   if (run.has_report())
@@ -513,7 +526,7 @@ Page RunsReport::page(const Provenance& provenance) const {
     std::map<std::string, bool> differs;
     for (const Known* run : group) {
       all.push_back(options_of(run->options, run->log));
-      all.back()["seed"] = run->seed;
+      if (!all.back().contains("seeds")) all.back()["seed"] = run->seed;
       for (const auto& [name, value] : all.back()) {
         const auto first = all.front().find(name);
         differs[name] = differs[name] || first == all.front().end() || first->second != value;

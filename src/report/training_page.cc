@@ -45,8 +45,14 @@ CurveFigure::Curve curve_of(std::span<const TrainingSeries> series, const std::s
   CurveFigure::Curve curve;
   curve.name = norm;
   bool band = false;
+  std::size_t seeds = by_step.empty() ? 0 : by_step.begin()->second.size();
   for (const auto& [step, values] : by_step) {
     const Interval interval = mean_interval(values);
+    if (values.size() != seeds) {  // a mean over other seeds does not go on from the one before
+      for (std::vector<double>* gap : {&curve.y, &curve.low, &curve.high}) gap->push_back(std::nan(""));
+      curve.x.push_back((curve.x.back() + step) / 2);
+      seeds = values.size();
+    }
     curve.x.push_back(step);
     curve.y.push_back(interval.mean);
     curve.low.push_back(std::max(interval.low, quantity.least));
@@ -109,7 +115,7 @@ Figure training_figure(std::span<const TrainingSeries> series, const TrainingMar
                        const std::string& settings) {
   CurveFigure curves = training_curves(series, marks);
   const std::size_t left_out = thin(curves, kMostPoints);
-  Figure figure{"training", "Training, by norm", "Means over seeds; bands are their 95 % intervals."};
+  Figure figure{"training", "Training, by norm", "Means over seeds; bands are their 95 % intervals. A gap is where some seeds end."};
   const bool published = std::any_of(curves.panels.begin(), curves.panels.end(),
                                      [](const auto& panel) { return !panel.marks.empty(); });
   if (published) figure.caption += " Diamonds are the values the paper published.";

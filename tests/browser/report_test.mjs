@@ -28,8 +28,9 @@ async function download(page, button) {
 test('every kind of page opens from disk without errors and without requests', async t => {
   const directory = temporaryDirectory(t);
   for (const name of Object.keys(quick)) {
+    const file = make(directory, name);
     for (const colorScheme of ['light', 'dark']) {
-      const page = await open(t, make(directory, name), { colorScheme, width: colorScheme === 'dark' ? 390 : 1280 });
+      const page = await open(t, file, { colorScheme, width: colorScheme === 'dark' ? 390 : 1280 });
       await ready(page);
       assert.deepEqual(page.problems, [], name);
       assert.deepEqual(page.requests, [], name);
@@ -83,7 +84,7 @@ test('curves zoom by a box, by the wheel, by keys and buttons, with ticks of the
   assert.notEqual(zoomed.ticks, whole.ticks);
   assert.notDeepEqual(zoomed.lines, whole.lines);
   assert.doesNotMatch(zoomed.lines.join(), /NaN|Infinity/);
-  await frame.dblclick({ position: { x: 30, y: 30 } });
+  await page.mouse.dblclick(box.x + 30, box.y + 30);
   assert.deepEqual(await state(), whole);
   await page.mouse.move(box.x + 100, box.y + 100);
   await page.keyboard.down('Control');
@@ -257,6 +258,7 @@ test('a report over fifty runs is small, complete and drawn as it comes into sig
   normscope('report', ...runs, '--quiet', '--out', out);
   assert.ok(statSync(out).size < 20e6);
   const page = await open(t, out);
+  await page.locator('figure').first().scrollIntoViewIfNeeded();
   await ready(page);
   assert.equal(await page.locator('section.run').count(), 50);
   assert.ok(await page.locator('figure').count() > 50);

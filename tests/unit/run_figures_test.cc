@@ -88,7 +88,7 @@ TEST(RunsReport, NamesWhatDiffersAndOverlaysTrainings) {
   for (const char* norm : {"a", "b"}) {
     RunFiles run = run_of("train majority", nullptr);
     run.name = std::string("runs/<") + norm + ">";
-    run.config["options"] = {{"settings", {{"dim", 8}, {"steps", norm[0] == 'a' ? 20 : 30}}}};
+    run.config["options"] = {{"settings", {{"dim", 8}, {"steps", norm[0] == 'a' ? 20u : 30u}}}};
     run.log.series = {series(norm, 1, 0), series(norm, 2, 0)};
     report.add(std::move(run));
   }
