@@ -25,7 +25,8 @@ struct Figure {
   std::string html = {};      // markup, used as it is, in the place of svg
 };
 
-// "seed 7 · normscope 0.1.0 (commit, instruction set, 4 threads)", after `settings` and " · " if there are any.
+// "seed 7 · normscope 0.1.0 (commit, instruction set, 4 threads)", after `settings` and " · " if there are
+// any.
 std::string settings_text(const Provenance& provenance, std::string_view settings = {});
 
 struct ReportTable {
@@ -67,8 +68,8 @@ struct HeatmapFigure {
     std::string title;
     std::vector<double> values;      // y.size() × x.size(), each in [0, 1]
     std::vector<std::string> hints;  // text shown on hover, one per value, or none
-    std::string where = {};  // "column=value": rows of the figure's CSV that hold the cells; without hints the
-                             // page takes them from there
+    std::string where = {};  // "column=value": rows of the figure's CSV that hold the cells; without hints
+                             // the page takes them from there
   };
   struct Row {
     std::string title, scale;  // scale: what the colours count, with its unit
@@ -117,8 +118,8 @@ std::string curves_svg(const CurveFigure& figure);
 // panel,curve,x,y,low,high; marks are the curve "published: name".
 std::string curves_csv(const CurveFigure& figure);
 
-// The same figure with at most `most` points per curve (at least 4): of each stretch the first, the least, the
-// greatest and the last point stay, so that no peak is lost. Returns how many points were left out.
+// The same figure with at most `most` points per curve (at least 4): of each stretch the first, the least,
+// the greatest and the last point stay, so that no peak is lost. Returns how many points were left out.
 std::size_t thin(CurveFigure& figure, std::size_t most);
 
 // Values over layers (down) and heads (across), in panels. What is not finite has no value: hatched, "n/a".
@@ -128,9 +129,9 @@ struct LayerHeadFigure {
     std::vector<double> values;  // layers × heads
   };
   std::size_t layers = 0, heads = 0;
-  std::string scale;                 // what the colours count, with its unit
-  std::optional<double> low, high;   // ends of the colours; none: those of all values
-  bool percent = false;              // values are shares, shown in per cent
+  std::string scale;                // what the colours count, with its unit
+  std::optional<double> low, high;  // ends of the colours; none: those of all values
+  bool percent = false;             // values are shares, shown in per cent
   std::vector<Panel> panels;
   std::string caption;
 };
@@ -148,8 +149,8 @@ struct TextFigure {
     std::string kind = {};             // its class, told by colour and by underline; empty: none
     std::string hint = {};
   };
-  static constexpr std::size_t most_tokens = 20'000;    // shown; the CSV has all
-  static constexpr std::size_t most_characters = 200;   // of a token that is shown whole
+  static constexpr std::size_t most_tokens = 20'000;   // shown; the CSV has all
+  static constexpr std::size_t most_characters = 200;  // of a token that is shown whole
   std::vector<Token> tokens;
   std::string value_name = "value";
 };

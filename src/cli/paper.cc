@@ -183,8 +183,8 @@ Page page_of(const Audit& audit, const PaperPlan& plan, const Provenance& origin
   for (Figure& figure : page.figures) {
     if (figure.settings.empty())
       figure.settings = settings_text(
-          origin, fmt::format("seeds {}, {} training steps, {} samples, {} draws", fmt::join(plan.seeds, ", "),
-                              plan.steps, plan.samples, plan.draws));
+          origin, fmt::format("seeds {}, {} training steps, {} samples, {} draws",
+                              fmt::join(plan.seeds, ", "), plan.steps, plan.samples, plan.draws));
   }
   page.tables = audit.tables;
   page.footer = fmt::format("normscope {} (commit {}, {}), {} threads", origin.version, origin.commit,

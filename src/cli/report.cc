@@ -1,4 +1,6 @@
 // normscope report: one page over several runs.
+#include "normscope/report.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include "cli/common.h"
 #include "cli/training_marks.h"
 #include "normscope/error.h"
-#include "normscope/report.h"
 #include "record/json.h"
 #include "report/runs_page.h"
 
@@ -72,10 +73,13 @@ void run_report(const ReportCall& call, const Common& common) {
 }  // namespace
 
 void add_report(CLI::App& app, Common& common) {
-  CLI::App* command = app.add_subcommand("report", "One HTML page over several runs: figures, and what differs");
+  CLI::App* command =
+      app.add_subcommand("report", "One HTML page over several runs: figures, and what differs");
   command->footer(
-      "Examples:\n  normscope report runs/*\n  normscope report runs/majority runs/fig1 --out comparison.html\n\n"
-      "Figures are drawn anew from what the runs stored; trainings with the same settings are laid over each\n"
+      "Examples:\n  normscope report runs/*\n  normscope report runs/majority runs/fig1 --out "
+      "comparison.html\n\n"
+      "Figures are drawn anew from what the runs stored; trainings with the same settings are laid over "
+      "each\n"
       "other. Runs that are not finished are shown as far as they are.");
   auto call = std::make_shared<ReportCall>();
   command->add_option("RUN", call->runs, "Directories that --out named")->type_name("")->required();

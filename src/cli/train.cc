@@ -334,9 +334,8 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
 
   const Json results = results_json(training, time, origin);
   const auto written = [&](const char* name) { return fs::exists(record->directory().path() / name); };
-  const bool written_before =
-      time.steps == 0 && resume && written("results.json") && written("geometry.safetensors") &&
-      written("report.html");
+  const bool written_before = time.steps == 0 && resume && written("results.json") &&
+                              written("geometry.safetensors") && written("report.html");
   if (record && !written_before) {
     write_geometry(record->directory(), training.runs());
     record->directory().write("results.json", json_text(results));

@@ -191,8 +191,9 @@ std::string band_of(const Curve& curve, const Frame& frame, std::size_t style) {
                        draw::named(curve.name), area, draw::colour(style));
   }
   if (!bars.empty()) {
-    svg += fmt::format("<path class=\"bars\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-opacity=\"0.5\"/>\n",
-                       draw::named(curve.name), bars, draw::colour(style));
+    svg +=
+        fmt::format("<path class=\"bars\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-opacity=\"0.5\"/>\n",
+                    draw::named(curve.name), bars, draw::colour(style));
   }
   return svg;
 }
@@ -211,7 +212,8 @@ std::string hints_of(const Curve& curve, const Frame& frame) {
     if (has_band(curve) && std::isfinite(curve.low[i]) && std::isfinite(curve.high[i]))
       words += fmt::format(" [{:.4g} … {:.4g}]", curve.low[i], curve.high[i]);
     svg += fmt::format("<circle class=\"point\"{} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
-                       draw::named(curve.name), frame.x.at(curve.x[i]), frame.y.at(curve.y[i]), draw::hint(words));
+                       draw::named(curve.name), frame.x.at(curve.x[i]), frame.y.at(curve.y[i]),
+                       draw::hint(words));
   }
   return svg;
 }
@@ -251,10 +253,10 @@ std::string axes(const Frame& frame, double widest) {
     labels += draw::marked_text(frame.x.from - kTickGap, frame.y.at(tick.value) + 4, "text-anchor=\"end\"",
                                 tick.markup);
   }
-  std::string svg =
-      fmt::format("<path class=\"grid\" d=\"{}\" fill=\"none\" stroke=\"currentColor\" "
-                  "stroke-opacity=\"0.13\"/>\n",
-                  grid.empty() ? "M0 0" : grid);
+  std::string svg = fmt::format(
+      "<path class=\"grid\" d=\"{}\" fill=\"none\" stroke=\"currentColor\" "
+      "stroke-opacity=\"0.13\"/>\n",
+      grid.empty() ? "M0 0" : grid);
   svg += fmt::format(
       "<path d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\" fill=\"none\" stroke=\"currentColor\" "
       "stroke-opacity=\"0.55\"/>\n",
@@ -279,8 +281,8 @@ std::string panel_svg(const Frame& frame, Styles& styles, double widest) {
       "<g class=\"panel\" data-kind=\"xy\"{}{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-x=\"{} {}\" "
       "data-y=\"{} {}\" data-log=\"{}{}\">\n",
       draw::attribute("data-title", panel.title),
-      draw::attribute("data-axes", panel.x_label + "\n" + panel.y_label), frame.x.from, frame.y.to, frame.x.to,
-      frame.y.from, frame.x.low, frame.x.high, frame.y.low, frame.y.high, panel.log_x ? "x" : "",
+      draw::attribute("data-axes", panel.x_label + "\n" + panel.y_label), frame.x.from, frame.y.to,
+      frame.x.to, frame.y.from, frame.x.low, frame.x.high, frame.y.low, frame.y.high, panel.log_x ? "x" : "",
       panel.log_y ? "y" : "");
   svg += draw::fitted_text(frame.x.from, frame.y.to - 12, "font-size=\"13.5\"", panel.title, 13.5,
                            frame.x.to - frame.x.from);
@@ -310,7 +312,8 @@ std::vector<draw::LegendEntry> legend_of(const CurveFigure& figure, Styles& styl
     const std::string line = fmt::format(
         "<path d=\"M0 0H31\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>",
         draw::colour(i), draw::dash(i));
-    entries.push_back({i < styles.curves ? line : diamond(20, 0, draw::colour(i), true, "", ""), names.all()[i]});
+    entries.push_back(
+        {i < styles.curves ? line : diamond(20, 0, draw::colour(i), true, "", ""), names.all()[i]});
   }
   if (marks) entries.push_back({diamond(20, 0, "currentColor", false, "", ""), "value in the paper", "mark"});
   return entries;

@@ -32,8 +32,9 @@ std::string curves_csv(const CurveFigure& figure) {
   for (const auto& panel : figure.panels) {
     for (const auto& curve : panel.curves) {
       for (std::size_t i = 0; i < draw::length(curve); ++i) {
-        csv += fmt::format("{},{},{},{},{},{}\n", csv_field(panel.title), csv_field(curve.name), number(curve.x[i]),
-                           number(curve.y[i]), draw::has_band(curve) ? number(curve.low[i]) : "",
+        csv += fmt::format("{},{},{},{},{},{}\n", csv_field(panel.title), csv_field(curve.name),
+                           number(curve.x[i]), number(curve.y[i]),
+                           draw::has_band(curve) ? number(curve.low[i]) : "",
                            draw::has_band(curve) ? number(curve.high[i]) : "");
       }
     }

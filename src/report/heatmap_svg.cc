@@ -89,7 +89,8 @@ std::string axes(const HeatmapFigure& figure, const Layout& layout, double left,
   return svg;
 }
 
-// Cells in units of one, scaled by their group. Without hints neighbours of a row that look alike are one shape.
+// Cells in units of one, scaled by their group. Without hints neighbours of a row that look alike are one
+// shape.
 std::string cells(const HeatmapFigure& figure, const HeatmapFigure::Panel& panel, const Layout& layout,
                   double left, double top) {
   const std::size_t across = figure.x.size(), count = panel.values.size();
@@ -98,18 +99,19 @@ std::string cells(const HeatmapFigure& figure, const HeatmapFigure::Panel& panel
     return panel.values[i] == 0 ? std::string("class=\"zero\" fill=\"#dddddd\"")
                                 : fmt::format("fill=\"{}\"", hex(viridis(panel.values[i])));
   };
-  std::string svg = fmt::format(
-      "<g class=\"cells\"{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-columns=\"{}\"",
-      draw::attribute("data-title", panel.title), left, top,
-      left + layout.cell_width * static_cast<double>(across),
-      top + layout.cell_height * static_cast<double>(figure.y.size()), across);
+  std::string svg =
+      fmt::format("<g class=\"cells\"{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-columns=\"{}\"",
+                  draw::attribute("data-title", panel.title), left, top,
+                  left + layout.cell_width * static_cast<double>(across),
+                  top + layout.cell_height * static_cast<double>(figure.y.size()), across);
   if (!hinted && !panel.where.empty()) {
-    svg += draw::attribute("data-where", panel.where) + draw::attribute("data-axes", figure.x_column + " " + figure.y_column) +
+    svg += draw::attribute("data-where", panel.where) +
+           draw::attribute("data-axes", figure.x_column + " " + figure.y_column) +
            fmt::format(" data-xs=\"{}\" data-ys=\"{}\"", fmt::join(figure.x, " "), fmt::join(figure.y, " "));
   }
   svg += fmt::format(
-      " transform=\"translate({:.1f} {:.1f}) scale({:.6g} {:.6g})\" shape-rendering=\"crispEdges\">\n", left, top,
-      layout.cell_width, layout.cell_height);
+      " transform=\"translate({:.1f} {:.1f}) scale({:.6g} {:.6g})\" shape-rendering=\"crispEdges\">\n", left,
+      top, layout.cell_width, layout.cell_height);
   for (std::size_t i = 0; i < count;) {
     const std::string colour = fill(i);
     std::size_t end = i + 1;

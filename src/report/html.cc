@@ -69,10 +69,11 @@ std::string labelled(const std::string& svg, const std::string& id) {
 
 // level: of the heading
 std::string render(const Figure& figure, const std::string& id, int level) {
-  std::string html = fmt::format("<figure id=\"{0}\"{1} aria-labelledby=\"{0}-title\">\n<h{2} id=\"{0}-title\">{3}</h{2}>\n",
-                                 id, figure.html.empty() ? "" : " class=\"text-figure\"", level,
-                                 escape_markup(figure.title));
-  html += figure.html.empty() ? fmt::format("<div class=\"wide\">{}</div>\n", labelled(figure.svg, id)) : figure.html;
+  std::string html = fmt::format(
+      "<figure id=\"{0}\"{1} aria-labelledby=\"{0}-title\">\n<h{2} id=\"{0}-title\">{3}</h{2}>\n", id,
+      figure.html.empty() ? "" : " class=\"text-figure\"", level, escape_markup(figure.title));
+  html += figure.html.empty() ? fmt::format("<div class=\"wide\">{}</div>\n", labelled(figure.svg, id))
+                              : figure.html;
   html += "<div class=\"tools\">";
   const auto button = [&](const char* kind, const char* words, const char* more = "") {
     html += fmt::format("<button type=\"button\" data-kind=\"{}\"{}>{}</button>", kind, more, words);
@@ -81,7 +82,8 @@ std::string render(const Figure& figure, const std::string& id, int level) {
   if (!figure.svg.empty()) button("svg", "Download SVG");
   if (!figure.csv.empty()) {
     button("csv", "Download CSV");
-    html += fmt::format("<script type=\"application/json\">{}</script>", escape_json(json_string(figure.csv)));
+    html +=
+        fmt::format("<script type=\"application/json\">{}</script>", escape_json(json_string(figure.csv)));
   }
   html += "</div>\n";
   if (!figure.caption.empty())
@@ -105,13 +107,13 @@ std::string render(const ReportTable& table, int level) {
   return html + "</table></div>\n</section>\n";
 }
 
-// A relative path as the address of a link: other characters than these are escaped, and "./" in front keeps a
-// name with a colon from being a scheme.
+// A relative path as the address of a link: other characters than these are escaped, and "./" in front keeps
+// a name with a colon from being a scheme.
 std::string address(std::string_view path) {
   std::string safe = path.starts_with('/') ? "" : "./";
   for (const char c : path) {
-    const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                      c == '_' || c == '.' || c == '/';
+    const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_' || c == '.' || c == '/';
     safe += kept ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return safe;
@@ -120,7 +122,8 @@ std::string address(std::string_view path) {
 std::string sentences(const std::string& verdict, const std::vector<std::string>& paragraphs) {
   std::string html;
   if (!verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(verdict));
-  for (const std::string& paragraph : paragraphs) html += fmt::format("<p>{}</p>\n", escape_markup(paragraph));
+  for (const std::string& paragraph : paragraphs)
+    html += fmt::format("<p>{}</p>\n", escape_markup(paragraph));
   return html;
 }
 
@@ -189,8 +192,9 @@ std::string render_html(const Page& page) {
   for (const PageSection& section : page.sections) {
     const std::string id = ids.add("run-" + section.title);
     std::string inner;
-    body += fmt::format("<section class=\"run\" id=\"{}\">\n<h2>{}</h2>\n", id, escape_markup(section.title)) +
-            sentences(section.verdict, section.paragraphs);
+    body +=
+        fmt::format("<section class=\"run\" id=\"{}\">\n<h2>{}</h2>\n", id, escape_markup(section.title)) +
+        sentences(section.verdict, section.paragraphs);
     if (!section.link.empty()) {
       body += fmt::format("<p><a href=\"{}\">The run's own report</a></p>\n", address(section.link));
     }
@@ -234,9 +238,9 @@ std::string render_html(const Page& page) {
 }
 
 std::string settings_text(const Provenance& provenance, std::string_view settings) {
-  return fmt::format("{}{}seed {} · normscope {} ({}, {}, {} thread{})", settings, settings.empty() ? "" : " · ",
-                     provenance.seed, provenance.version, provenance.commit, provenance.isa, provenance.threads,
-                     provenance.threads == 1 ? "" : "s");
+  return fmt::format("{}{}seed {} · normscope {} ({}, {}, {} thread{})", settings,
+                     settings.empty() ? "" : " · ", provenance.seed, provenance.version, provenance.commit,
+                     provenance.isa, provenance.threads, provenance.threads == 1 ? "" : "s");
 }
 
 }  // namespace normscope

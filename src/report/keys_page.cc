@@ -12,7 +12,9 @@ namespace {
 constexpr std::size_t kMostCurves = 8, kBins = 40, kMostRows = 50;
 
 std::string counted(std::size_t part, std::size_t whole) {
-  return whole == 0 ? "0" : fmt::format("{} ({:.1f} %)", part, 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return whole == 0 ? "0"
+                    : fmt::format("{} ({:.1f} %)", part,
+                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 struct Bins {
@@ -47,7 +49,8 @@ CurveFigure::Curve outline(const std::string& name, const std::vector<double>& v
   for (std::size_t b = 0; b < kBins; ++b) {
     for (const std::size_t end : {b, b + 1}) {
       // A hair inside, so that the two ends of a bin are not at the same place as those of its neighbours.
-      const double share = (static_cast<double>(end) + (end == b ? 0.01 : -0.01)) / static_cast<double>(kBins);
+      const double share =
+          (static_cast<double>(end) + (end == b ? 0.01 : -0.01)) / static_cast<double>(kBins);
       curve.x.push_back(std::pow(10, bins.low + share * (bins.high - bins.low)));
       curve.y.push_back(static_cast<double>(counts[b]));
     }
@@ -56,7 +59,8 @@ CurveFigure::Curve outline(const std::string& name, const std::vector<double>& v
 }
 
 CurveFigure::Panel histogram(const std::string& title, const std::string& label,
-                             const std::vector<std::string>& names, const std::vector<std::vector<double>>& groups) {
+                             const std::vector<std::string>& names,
+                             const std::vector<std::vector<double>>& groups) {
   CurveFigure::Panel panel;
   panel.title = title;
   panel.x_label = label;
@@ -96,17 +100,20 @@ std::string keys_verdict(const KeysRun& run) {
 }
 
 ReportTable keys_table(const KeysRun& run, std::size_t most) {
-  ReportTable table{"Verdicts", {{"set", "keys", "dimensions", "rank", "selectable", "robustly", "tied", "robustly",
-                                  "unselectable", "robustly", "smallest margin"}}};
-  if (run.sets.size() > most) table.title += fmt::format(" of the first {} of {} sets", most, run.sets.size());
+  ReportTable table{"Verdicts",
+                    {{"set", "keys", "dimensions", "rank", "selectable", "robustly", "tied", "robustly",
+                      "unselectable", "robustly", "smallest margin"}}};
+  if (run.sets.size() > most)
+    table.title += fmt::format(" of the first {} of {} sets", most, run.sets.size());
   for (std::size_t s = 0; s < std::min(most, run.sets.size()); ++s) {
     const KeysRun::Set& set = run.sets[s];
     const auto least = std::min_element(set.margins.begin(), set.margins.end());
-    table.rows.push_back({std::to_string(s), std::to_string(set.n), std::to_string(set.d), std::to_string(set.rank),
-                          counted(set.counts.selectable, set.n), std::to_string(set.robust.selectable),
-                          counted(set.counts.tied, set.n), std::to_string(set.robust.tied),
-                          counted(set.counts.unselectable, set.n), std::to_string(set.robust.unselectable),
-                          least == set.margins.end() || !std::isfinite(*least) ? "–" : fmt::format("{:.4g}", *least)});
+    table.rows.push_back(
+        {std::to_string(s), std::to_string(set.n), std::to_string(set.d), std::to_string(set.rank),
+         counted(set.counts.selectable, set.n), std::to_string(set.robust.selectable),
+         counted(set.counts.tied, set.n), std::to_string(set.robust.tied),
+         counted(set.counts.unselectable, set.n), std::to_string(set.robust.unselectable),
+         least == set.margins.end() || !std::isfinite(*least) ? "–" : fmt::format("{:.4g}", *least)});
   }
   return table;
 }
@@ -126,7 +133,8 @@ std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings
   }
   const auto any = [](const auto& groups) {
     return std::any_of(groups.begin(), groups.end(), [](const auto& values) {
-      return std::any_of(values.begin(), values.end(), [](double value) { return value > 0 && std::isfinite(value); });
+      return std::any_of(values.begin(), values.end(),
+                         [](double value) { return value > 0 && std::isfinite(value); });
     });
   };
   CurveFigure curves;
@@ -136,9 +144,11 @@ std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings
   if (any(depths))
     curves.panels.push_back(histogram("Depths of unselectable keys", "depth (lower bound)", names, depths));
   if (curves.panels.empty()) return {};
-  Figure figure{"margins", "How near the keys are to another verdict",
-                "Keys by margin (how far the best query of norm 1 lifts a selectable key above all others) and by depth "
-                "(how far inside the hull of the others an unselectable key lies), in equal steps of the logarithm."};
+  Figure figure{
+      "margins", "How near the keys are to another verdict",
+      "Keys by margin (how far the best query of norm 1 lifts a selectable key above all others) and by "
+      "depth "
+      "(how far inside the hull of the others an unselectable key lies), in equal steps of the logarithm."};
   figure.svg = curves_svg(curves);
   figure.csv = curves_csv(curves);
   figure.settings = settings;
@@ -149,12 +159,15 @@ Page keys_page(const KeysRun& run, const Provenance& provenance, std::string dat
   Page page;
   page.title = "Which keys attention can select";
   page.verdict = keys_verdict(run);
-  page.paragraphs = {
-      fmt::format("{}{}.", run.source, run.norm == "none" ? "" : ", after " + run.norm),
-      "A key is selectable if some query gives it the strictly highest score, tied if some query puts it on top but "
-      "never alone, unselectable if every query that tells the keys apart scores another key strictly higher. Robust "
-      "verdicts are those that no rounding of the numbers can have caused. Witnesses and covers are in results.json."};
-  const std::string made = settings_text(provenance, run.source + (run.norm == "none" ? "" : ", norm " + run.norm));
+  page.paragraphs = {fmt::format("{}{}.", run.source, run.norm == "none" ? "" : ", after " + run.norm),
+                     "A key is selectable if some query gives it the strictly highest score, tied if some "
+                     "query puts it on top but "
+                     "never alone, unselectable if every query that tells the keys apart scores another key "
+                     "strictly higher. Robust "
+                     "verdicts are those that no rounding of the numbers can have caused. Witnesses and "
+                     "covers are in results.json."};
+  const std::string made =
+      settings_text(provenance, run.source + (run.norm == "none" ? "" : ", norm " + run.norm));
   page.claims = keys_table(run, kMostRows);
   page.figures = keys_figures(run, made);
   page.footer = made;

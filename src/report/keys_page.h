@@ -14,8 +14,8 @@ struct KeysRun {
     KeyCounts counts, robust;
     std::vector<double> margins, depths;  // of the selectable and of the unselectable keys; empty: not known
   };
-  std::string source, norm;  // the file, and what was applied to its keys
-  bool lower_bounds = false; // of margins
+  std::string source, norm;   // the file, and what was applied to its keys
+  bool lower_bounds = false;  // of margins
   std::vector<Set> sets;
 };
 KeysRun::Set summary_of(const KeySet& set);

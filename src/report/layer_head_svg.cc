@@ -81,9 +81,10 @@ std::string cells(const LayerHeadFigure& figure, const Panel& panel, const Layou
     if (layout.cell >= kWritten) {
       const bool light = known && scale.share(value) > 0.5;
       const std::string ink = known ? (light ? "#1c1e21" : "#ffffff") : "currentColor";
-      labels += text(x, y + 3.5,
-                     fmt::format("text-anchor=\"middle\" font-size=\"9.5\" pointer-events=\"none\" fill=\"{}\"", ink),
-                     known ? written(figure, value) : "n/a");
+      labels += text(
+          x, y + 3.5,
+          fmt::format("text-anchor=\"middle\" font-size=\"9.5\" pointer-events=\"none\" fill=\"{}\"", ink),
+          known ? written(figure, value) : "n/a");
     } else if (!known) {  // a stroke across, since grey alone may be taken for a colour of the scale
       const double half = 0.3 * layout.cell;
       labels += fmt::format(
@@ -107,8 +108,8 @@ std::string axes(const LayerHeadFigure& figure, const Layout& layout, double lef
   const double width = layout.cell * static_cast<double>(figure.heads),
                height = layout.cell * static_cast<double>(figure.layers);
   for (std::size_t h = 0; h < figure.heads; h += label_step(figure.heads, layout.cell, 24)) {
-    svg += text(left + (static_cast<double>(h) + 0.5) * layout.cell, top + height + 16, "text-anchor=\"middle\"",
-                std::to_string(h));
+    svg += text(left + (static_cast<double>(h) + 0.5) * layout.cell, top + height + 16,
+                "text-anchor=\"middle\"", std::to_string(h));
   }
   for (std::size_t l = 0; l < figure.layers; l += label_step(figure.layers, layout.cell, 14)) {
     svg += text(left - 7, top + (static_cast<double>(l) + 0.5) * layout.cell + 4, "text-anchor=\"end\"",
@@ -116,18 +117,20 @@ std::string axes(const LayerHeadFigure& figure, const Layout& layout, double lef
   }
   const double x = left - 38, y = top + height / 2;
   return svg + text(left + width / 2, top + height + 35, "text-anchor=\"middle\"", "head") +
-         text(x, y, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y), "layer");
+         text(x, y, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y),
+              "layer");
 }
 
-std::string colour_bar(const LayerHeadFigure& figure, const Scale& scale, bool gaps, double left, double top) {
+std::string colour_bar(const LayerHeadFigure& figure, const Scale& scale, bool gaps, double left,
+                       double top) {
   constexpr int steps = 50;
   constexpr double height = 160, step = height / steps;
   std::string svg = "<g shape-rendering=\"crispEdges\">\n";
   for (int i = 0; i < steps; ++i) {
     const Colour colour = viridis(1 - (i + 0.5) / steps);
     svg += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.2f}\" width=\"14\" height=\"{:.2f}\" fill=\"#{:02x}{:02x}{:02x}\"/>\n", left,
-        top + i * step, step + 0.05, colour.red, colour.green, colour.blue);
+        "<rect x=\"{:.1f}\" y=\"{:.2f}\" width=\"14\" height=\"{:.2f}\" fill=\"#{:02x}{:02x}{:02x}\"/>\n",
+        left, top + i * step, step + 0.05, colour.red, colour.green, colour.blue);
   }
   svg += "</g>\n";
   const bool flat = scale.high <= scale.low;
@@ -137,10 +140,11 @@ std::string colour_bar(const LayerHeadFigure& figure, const Scale& scale, bool g
                 number(figure, scale.low + (scale.high - scale.low) * quarter / 4));
   }
   if (gaps) {
-    svg += fmt::format(
-               "<rect class=\"zero\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" fill=\"#dddddd\"/>\n", left,
-               top + height + 14) +
-           text(left + 20, top + height + 25, "", "n/a");
+    svg +=
+        fmt::format(
+            "<rect class=\"zero\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" fill=\"#dddddd\"/>\n",
+            left, top + height + 14) +
+        text(left + 20, top + height + 25, "", "n/a");
   }
   const double x = left + 98, y = top + height / 2;
   return svg + draw::fitted_text(

@@ -77,11 +77,11 @@ const char* class_of(MarkKind kind) {
 std::string mark_shape(MarkKind kind, double x, double y, std::string_view inner, double ring = 6.5) {
   switch (kind) {
     case MarkKind::attracting:
-      return fmt::format("<circle class=\"point attracting\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\">{}</circle>", x, y,
-                         inner);
+      return fmt::format("<circle class=\"point attracting\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\">{}</circle>",
+                         x, y, inner);
     case MarkKind::repelling:
-      return fmt::format("<path class=\"point repelling\" d=\"M{:.1f} {:.1f}l7 7l-7 7l-7 -7Z\">{}</path>", x, y - 7,
-                         inner);
+      return fmt::format("<path class=\"point repelling\" d=\"M{:.1f} {:.1f}l7 7l-7 7l-7 -7Z\">{}</path>", x,
+                         y - 7, inner);
     case MarkKind::singular:
       break;
   }
@@ -180,7 +180,8 @@ std::string panel_svg(const Panel& panel, draw::Names& names, double left, doubl
     svg += fmt::format(
         "<path class=\"arc\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"9\" "
         "stroke-opacity=\"0.45\">{}</path>\n",
-        draw::named(arc.name), arc_path(frame, frame.unit, arc.from, arc.to), draw::colour(names.index_of(arc.name)),
+        draw::named(arc.name), arc_path(frame, frame.unit, arc.from, arc.to),
+        draw::colour(names.index_of(arc.name)),
         draw::hint(arc.hint.empty() ? arc.name : arc.name + "\n" + arc.hint));
   }
   for (const auto& each : panel.arrows) svg += arrow(frame, each);
@@ -320,7 +321,8 @@ std::string phase_csv(const PhaseFigure& figure) {
   std::string csv = "panel,kind,name,step,x,y\n";
   const auto row = [&](const std::string& panel, const char* kind, const std::string& name, std::size_t step,
                        double x, double y) {
-    csv += fmt::format("{},{},{},{},{},{}\n", draw::csv_field(panel), kind, draw::csv_field(name), step, x, y);
+    csv +=
+        fmt::format("{},{},{},{},{},{}\n", draw::csv_field(panel), kind, draw::csv_field(name), step, x, y);
   };
   for (const Panel& panel : figure.panels) {
     for (const auto& mark : panel.marks) row(panel.title, "point", mark.label, 0, mark.x, mark.y);

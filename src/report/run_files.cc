@@ -116,8 +116,8 @@ bool RunFiles::has_report() const {
 RunFiles read_run(const fs::path& directory) {
   std::error_code unknown;
   if (!fs::is_directory(directory, unknown))
-    throw InputError(fmt::format("'{}' is not a directory; name the directories that --out named.",
-                                 directory.string()));
+    throw InputError(
+        fmt::format("'{}' is not a directory; name the directories that --out named.", directory.string()));
   RunFiles run;
   run.directory = directory;
   run.name = directory.string();

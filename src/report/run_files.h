@@ -43,12 +43,12 @@ struct RunFiles {
   bool has_report() const;
 };
 
-// Throws InputError, in a sentence that names the directory, if it is not a run of normscope or if a file of it
-// cannot be read.
+// Throws InputError, in a sentence that names the directory, if it is not a run of normscope or if a file of
+// it cannot be read.
 RunFiles read_run(const std::filesystem::path& directory);
 
-// Members of what may be anyone's: NaN, 0 or empty if they are not there or of another kind. Texts are cut at 2000
-// bytes.
+// Members of what may be anyone's: NaN, 0 or empty if they are not there or of another kind. Texts are cut at
+// 2000 bytes.
 double number_of(const nlohmann::ordered_json& json, const char* name);
 std::uint64_t count_of(const nlohmann::ordered_json& json, const char* name);
 std::string text_of(const nlohmann::ordered_json& json, const char* name);

@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostCells = 100'000, kMostPoints = 600, kMostWeights = 3, kMostMasks = 12, kMostRows = 200;
+constexpr std::size_t kMostCells = 100'000, kMostPoints = 600, kMostWeights = 3, kMostMasks = 12,
+                      kMostRows = 200;
 constexpr std::size_t kMostMaskTokens = 4096, kMostLogRows = 100'000, kLongestValue = 60;
 
 [[noreturn]] void refuse(const RunFiles& run, std::string_view what) {
@@ -26,8 +27,8 @@ constexpr std::size_t kMostMaskTokens = 4096, kMostLogRows = 100'000, kLongestVa
 
 std::string made_by(const RunFiles& run, std::string_view settings = {}) {
   return fmt::format("{}{}seed {} · normscope {} ({}, {})", settings, settings.empty() ? "" : " · ",
-                     count_of(run.config, "seed"), text_of(run.config, "version"), text_of(run.config, "commit"),
-                     text_of(run.config, "isa"));
+                     count_of(run.config, "seed"), text_of(run.config, "version"),
+                     text_of(run.config, "commit"), text_of(run.config, "isa"));
 }
 
 std::vector<std::size_t> counts_of(const Json& list) {
@@ -84,7 +85,8 @@ PageSection heatmap_section(const RunFiles& run) {
   heatmap.precision = parse_precision(text_of(results, "precision"));
   heatmap.draws = count_of(results, "draws");
   heatmap.provenance = {text_of(results, "version"), text_of(results, "commit"), text_of(results, "isa"),
-                        count_of(results, "seed"), static_cast<int>(std::min<std::uint64_t>(1024, count_of(results, "threads")))};
+                        count_of(results, "seed"),
+                        static_cast<int>(std::min<std::uint64_t>(1024, count_of(results, "threads")))};
   const auto n = counts_of(array_of(results, "n")), d = counts_of(array_of(results, "d"));
   for (const Json& grid : array_of(results, "grids")) {
     const Json& cells = array_of(grid, "cells");
@@ -143,7 +145,8 @@ CurveFigure collapse_curves(const Json& curves, const CollapseQuantity& quantity
     CurveFigure::Curve line{text_of(curve, "name"), {}, numbers_of(array_of(measure, "mean")), {}, {}};
     line.x = layers(line.y.size());
     const std::vector<double> sd = numbers_of(array_of(measure, "sd"));
-    if (sd.size() == line.y.size() && std::any_of(sd.begin(), sd.end(), [](double value) { return value > 0; })) {
+    if (sd.size() == line.y.size() &&
+        std::any_of(sd.begin(), sd.end(), [](double value) { return value > 0; })) {
       for (std::size_t i = 0; i < sd.size(); ++i) {
         line.low.push_back(quantity.log ? std::max(line.y[i] - sd[i], line.y[i] / 10) : line.y[i] - sd[i]);
         line.high.push_back(line.y[i] + sd[i]);
@@ -160,7 +163,8 @@ CurveFigure collapse_curves(const Json& curves, const CollapseQuantity& quantity
                                    Theorem{"corollary1", "Cor 1", &TokenMeasures::relative}}) {
       const auto bound = numbers_of(array_of(object_of(object_of(curve, "theory"), theorem.member), "bound"));
       if (theorem.measure != quantity.measure || bound.empty()) continue;
-      panel.curves.push_back({fmt::format("{}, {}", theorem.name, name), layers(bound.size()), bound, {}, {}});
+      panel.curves.push_back(
+          {fmt::format("{}, {}", theorem.name, name), layers(bound.size()), bound, {}, {}});
     }
   }
   return figure;
@@ -183,7 +187,8 @@ PageSection collapse_section(const RunFiles& run) {
     if (!any) continue;
     const std::size_t left_out = thin(figure, kMostPoints);
     Figure drawn = to_figure(quantity.name, quantity.title, "", figure);
-    if (left_out > 0) drawn.caption = fmt::format("{} points that pixels cannot show were left out.", left_out);
+    if (left_out > 0)
+      drawn.caption = fmt::format("{} points that pixels cannot show were left out.", left_out);
     drawn.settings = settings;
     section.figures.push_back(std::move(drawn));
   }
@@ -191,9 +196,12 @@ PageSection collapse_section(const RunFiles& run) {
   for (const Json& curve : curves) {
     if (table.rows.size() > kMostRows) break;
     const Json& rate = object_of(curve, "rate");
-    const auto number = [](double value) { return std::isfinite(value) ? fmt::format("{:.3f}", value) : "–"; };
-    table.rows.push_back({text_of(curve, "group") + ", " + text_of(curve, "name"), number(number_of(rate, "factor")),
-                          fmt::format("{} to {}", number(number_of(rate, "low")), number(number_of(rate, "high")))});
+    const auto number = [](double value) {
+      return std::isfinite(value) ? fmt::format("{:.3f}", value) : "–";
+    };
+    table.rows.push_back(
+        {text_of(curve, "group") + ", " + text_of(curve, "name"), number(number_of(rate, "factor")),
+         fmt::format("{} to {}", number(number_of(rate, "low")), number(number_of(rate, "high")))});
   }
   section.tables.push_back(std::move(table));
   return section;
@@ -221,13 +229,15 @@ PageSection equilibria_section(const RunFiles& run) {
   equilibria.d = count_of(run.results, "dim");
   equilibria.starts = count_of(run.results, "starts");
   equilibria.layers = count_of(run.results, "steps");
-  equilibria.provenance = {text_of(run.config, "version"), text_of(run.config, "commit"), text_of(run.config, "isa"),
-                           count_of(run.config, "seed"), 1};
+  equilibria.provenance = {text_of(run.config, "version"), text_of(run.config, "commit"),
+                           text_of(run.config, "isa"), count_of(run.config, "seed"), 1};
   PageSection section{run.name};
   section.verdict = text_of(run.results, "verdict");
   ReportTable table{"How often the tokens stay apart",
                     {{"w", "token 1 fixed", "½ − arcsin(1/w)/2π", "both moving", "starts", "zero rows"}}};
-  const auto percent = [](double share) { return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–"; };
+  const auto percent = [](double share) {
+    return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–";
+  };
   for (const Json& json : array_of(run.results, "weights")) {
     if (table.rows.size() > kMostRows) break;
     EquilibriaRun::Weight weight;
@@ -237,7 +247,8 @@ PageSection equilibria_section(const RunFiles& run) {
     weight.arc.formula = number_of(arc, "formula");
     weight.coupled = ranks_of(object_of(json, "coupled"));
     const double starts = static_cast<double>(std::max<std::size_t>(1, weight.coupled.starts));
-    table.rows.push_back({fmt::format("{:g}", weight.w), percent(number_of(arc, "share")), percent(weight.arc.formula),
+    table.rows.push_back({fmt::format("{:g}", weight.w), percent(number_of(arc, "share")),
+                          percent(weight.arc.formula),
                           percent(static_cast<double>(weight.coupled.ranks[2]) / starts),
                           std::to_string(weight.coupled.starts), std::to_string(weight.coupled.zero_rows)});
     if (section.figures.size() >= kMostWeights) continue;
@@ -253,7 +264,8 @@ PageSection equilibria_section(const RunFiles& run) {
       }
     }
     const PhaseFigure figure = phase_figure(equilibria, weight);
-    Figure drawn{fmt::format("phase-{}", section.figures.size()), fmt::format("Phase portrait, w = {:g}", weight.w),
+    Figure drawn{fmt::format("phase-{}", section.figures.size()),
+                 fmt::format("Phase portrait, w = {:g}", weight.w),
                  "After Wu et al. (2024), Fig. 5. The map of all starts is in the run's own report."};
     drawn.svg = phase_svg(figure);
     drawn.csv = phase_csv(figure);
@@ -270,11 +282,13 @@ PageSection equilibria_section(const RunFiles& run) {
 PageSection mask_section(const RunFiles& run) {
   PageSection section{run.name};
   const Json& specs = array_of(object_of(run.config, "options"), "masks");
-  ReportTable table{"As graphs", {{"mask", "tokens", "edges", "density", "components", "centres", "radius", "diameter"}}};
+  ReportTable table{"As graphs",
+                    {{"mask", "tokens", "edges", "density", "components", "centres", "radius", "diameter"}}};
   MaskFigure figure;
   std::size_t index = 0;
   const auto length = [](const Json& mask, const char* name) {
-    return mask.contains(name) && mask[name].is_number_unsigned() ? std::to_string(count_of(mask, name)) : "infinite";
+    return mask.contains(name) && mask[name].is_number_unsigned() ? std::to_string(count_of(mask, name))
+                                                                  : "infinite";
   };
   for (const Json& mask : array_of(run.results, "masks")) {
     if (table.rows.size() > kMostRows) break;
@@ -284,12 +298,13 @@ PageSection mask_section(const RunFiles& run) {
     table.rows.push_back({name, std::to_string(tokens), std::to_string(count_of(mask, "edges")),
                           fmt::format("{:.4g} %", 100 * number_of(mask, "density")),
                           std::to_string(count_of(mask, "components")),
-                          std::to_string(count_of(object_of(mask, "centres"), "count")), length(mask, "radius"),
-                          length(mask, "diameter")});
+                          std::to_string(count_of(object_of(mask, "centres"), "count")),
+                          length(mask, "radius"), length(mask, "diameter")});
     const bool known = index < specs.size() && specs[index].is_string();
     const std::string spec = known ? specs[index].get<std::string>() : "";
     ++index;
-    if (!known || spec.size() > 500 || tokens == 0 || tokens > kMostMaskTokens || figure.panels.size() >= kMostMasks)
+    if (!known || spec.size() > 500 || tokens == 0 || tokens > kMostMaskTokens ||
+        figure.panels.size() >= kMostMasks)
       continue;
     try {  // families can be built anew; of files only the graph's properties are known
       Mask built = parse_mask(spec, tokens, count_of(run.config, "seed"));
@@ -301,18 +316,20 @@ PageSection mask_section(const RunFiles& run) {
     }
   }
   if (table.rows.size() == 1) refuse(run, "there is no mask");
-  section.verdict = table.rows.size() == 2 ? fmt::format("{}: radius {}, {} centres.", table.rows[1][0], table.rows[1][6],
-                                                         table.rows[1][5])
+  section.verdict = table.rows.size() == 2 ? fmt::format("{}: radius {}, {} centres.", table.rows[1][0],
+                                                         table.rows[1][6], table.rows[1][5])
                                            : fmt::format("{} masks.", table.rows.size() - 1);
   if (!figure.panels.empty()) {
-    Figure drawn{"mask", "The masks", "Rows are tokens, columns what they attend to. Small masks are also graphs."};
+    Figure drawn{"mask", "The masks",
+                 "Rows are tokens, columns what they attend to. Small masks are also graphs."};
     drawn.svg = mask_svg(figure);
     drawn.csv = mask_csv(figure);
     drawn.settings = made_by(run);
     section.figures.push_back(std::move(drawn));
   }
   if (figure.panels.size() + 1 < table.rows.size())
-    section.paragraphs.emplace_back("Masks from files and large ones are drawn in the run's own report only.");
+    section.paragraphs.emplace_back(
+        "Masks from files and large ones are drawn in the run's own report only.");
   section.tables.push_back(std::move(table));
   return section;
 }
@@ -330,10 +347,16 @@ PageSection keys_section(const RunFiles& run) {
   keys.norm = text_of(settings, "norm");
   keys.lower_bounds = text_of(settings, "margin") == "bound";
   for (const Json& json : array_of(run.results, "sets")) {
-    KeysRun::Set set{count_of(json, "n"), count_of(json, "d"), count_of(json, "rank"),
-                     key_counts(object_of(json, "counts")), key_counts(object_of(json, "robust_counts")), {}, {}};
+    KeysRun::Set set{count_of(json, "n"),
+                     count_of(json, "d"),
+                     count_of(json, "rank"),
+                     key_counts(object_of(json, "counts")),
+                     key_counts(object_of(json, "robust_counts")),
+                     {},
+                     {}};
     for (const Json& key : array_of(json, "keys")) {
-      if (const double margin = number_of(key, "margin"); std::isfinite(margin)) set.margins.push_back(margin);
+      if (const double margin = number_of(key, "margin"); std::isfinite(margin))
+        set.margins.push_back(margin);
       if (const double depth = number_of(key, "depth"); std::isfinite(depth)) set.depths.push_back(depth);
     }
     keys.sets.push_back(std::move(set));
@@ -353,14 +376,16 @@ PageSection paper_section(const RunFiles& run) {
   for (const Json& claim : array_of(run.results, "claims")) {
     if (section.claims.rows.size() > kMostRows) break;
     ++verdicts[text_of(claim, "verdict")];
-    section.claims.rows.push_back({text_of(claim, "where"), text_of(claim, "claim"), text_of(claim, "published"),
-                                   text_of(claim, "measured"), text_of(claim, "verdict"), text_of(claim, "why")});
+    section.claims.rows.push_back({text_of(claim, "where"), text_of(claim, "claim"),
+                                   text_of(claim, "published"), text_of(claim, "measured"),
+                                   text_of(claim, "verdict"), text_of(claim, "why")});
   }
   if (section.claims.rows.size() == 1) refuse(run, "there is no claim");
   for (const auto& [verdict, count] : verdicts)
     section.verdict += fmt::format("{}{}: {}", section.verdict.empty() ? "Claims: " : ", ", verdict, count);
   section.verdict += ".";
-  section.paragraphs.emplace_back("The figures of the papers are in the run's own report; trainings inside it are below.");
+  section.paragraphs.emplace_back(
+      "The figures of the papers are in the run's own report; trainings inside it are below.");
   return section;
 }
 
@@ -439,7 +464,8 @@ void RunsReport::keep_what_fits(PageSection& section) {
   std::vector<std::string> dropped;
   std::vector<Figure> kept;
   for (Figure& figure : section.figures) {
-    const std::size_t size = figure.svg.size() + figure.html.size() + figure.csv.size() + figure.csv.size() / 8;
+    const std::size_t size =
+        figure.svg.size() + figure.html.size() + figure.csv.size() + figure.csv.size() / 8;
     if (size > room) {
       dropped.push_back(figure.title);
       continue;
@@ -451,8 +477,8 @@ void RunsReport::keep_what_fits(PageSection& section) {
   section.figures = std::move(kept);
   if (!dropped.empty())
     section.paragraphs.push_back(fmt::format(
-        "Left out, since a report over {} runs would become too large: {}. The run's own report has {}.", options_.runs,
-        joined(dropped), dropped.size() == 1 ? "it" : "them"));
+        "Left out, since a report over {} runs would become too large: {}. The run's own report has {}.",
+        options_.runs, joined(dropped), dropped.size() == 1 ? "it" : "them"));
 }
 
 void RunsReport::add(RunFiles run) {
@@ -482,30 +508,41 @@ void RunsReport::add(RunFiles run) {
   }
   if (!run.note.empty()) section.paragraphs.insert(section.paragraphs.begin(), run.note);
   if (run.has_report())
-    section.link = fs::absolute(run.directory / "report.html").lexically_normal().lexically_relative(
-        fs::absolute(options_.folder).lexically_normal()).string();
-  Known known{section.title, run.command, text_of(run.config, "version"), done ? "finished" : "not finished",
-              section.verdict, std::to_string(count_of(run.config, "seed")), options, {}};
+    section.link = fs::absolute(run.directory / "report.html")
+                       .lexically_normal()
+                       .lexically_relative(fs::absolute(options_.folder).lexically_normal())
+                       .string();
+  Known known{section.title,
+              run.command,
+              text_of(run.config, "version"),
+              done ? "finished" : "not finished",
+              section.verdict,
+              std::to_string(count_of(run.config, "seed")),
+              options,
+              {}};
   if (run.command == "train majority") {
     double step = 0;
     for (const TrainingSeries& series : run.log.series)
       if (!series.rows.empty()) step = std::max(step, series.rows.back().step);
     if (!done)
-      known.state = fmt::format("at step {:.0f} of {}", step, count_of(object_of(options, "settings"), "steps"));
+      known.state =
+          fmt::format("at step {:.0f} of {}", step, count_of(object_of(options, "settings"), "steps"));
     while (run.log.rows() > kMostLogRows) run.log.halve();
     known.log = std::move(run.log);
     known.seed = options_of(Json(), known.log)["seeds"];
   }
   section.title = fmt::format("{}: {}", run.name, run.command);
   keep_what_fits(section);
-  for (Figure& figure : section.figures) figure.name = fmt::format("run{}-{}", sections_.size() + 1, figure.name);
+  for (Figure& figure : section.figures)
+    figure.name = fmt::format("run{}-{}", sections_.size() + 1, figure.name);
   runs_.push_back(std::move(known));
   sections_.push_back(std::move(section));
 }
 
 Page RunsReport::page(const Provenance& provenance) const {
   Page page;
-  page.title = runs_.size() == 1 ? "Report on " + runs_.front().name : fmt::format("Report on {} runs", runs_.size());
+  page.title =
+      runs_.size() == 1 ? "Report on " + runs_.front().name : fmt::format("Report on {} runs", runs_.size());
   Json data = {{"runs", Json::array()}};
   page.claims = {"The runs", {{"run", "command", "state", "seed", "version", "main result"}}};
   for (const Known& run : runs_) {
@@ -538,7 +575,8 @@ Page RunsReport::page(const Provenance& provenance) const {
     for (const auto& [name, is_different] : differs)
       if (is_different) table.rows[0].push_back(name);
     if (table.rows[0].size() == 1) {
-      page.paragraphs.push_back(fmt::format("The {} runs of {} have the same settings.", group.size(), command));
+      page.paragraphs.push_back(
+          fmt::format("The {} runs of {} have the same settings.", group.size(), command));
       continue;
     }
     for (std::size_t r = 0; r < group.size(); ++r) {
@@ -573,7 +611,8 @@ Page RunsReport::page(const Provenance& provenance) const {
       }
     }
     const Json& shared = object_of(group.front()->options, "settings");
-    Figure figure = training_figure(all, options_.marks ? options_.marks(shared) : TrainingMarks(), settings_list(shared));
+    Figure figure = training_figure(all, options_.marks ? options_.marks(shared) : TrainingMarks(),
+                                    settings_list(shared));
     figure.name = "trainings";
     figure.title = "Trainings with the same settings, by norm";
     figure.caption += fmt::format(" From {}. A norm and seed that several have counts once.", joined(names));

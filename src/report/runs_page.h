@@ -13,13 +13,13 @@ class RunsReport {
     std::filesystem::path folder;  // of the report: links to the runs' own reports are relative to it
     // Published values that a training with these settings may be held against.
     std::function<TrainingMarks(const nlohmann::ordered_json& settings)> marks;
-    std::size_t runs = 1;                     // how many will be added: they share the room for figures
-    std::size_t most_bytes = 15'000'000;      // of all figures
+    std::size_t runs = 1;                 // how many will be added: they share the room for figures
+    std::size_t most_bytes = 15'000'000;  // of all figures
   };
   explicit RunsReport(Options options) : options_(std::move(options)), left_(options_.most_bytes) {}
 
-  // What is not needed any more is dropped, so that the results of one run at a time are held. Throws InputError if
-  // the results are not what the command writes.
+  // What is not needed any more is dropped, so that the results of one run at a time are held. Throws
+  // InputError if the results are not what the command writes.
   void add(RunFiles run);
   Page page(const Provenance& provenance) const;
 

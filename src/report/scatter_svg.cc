@@ -125,7 +125,8 @@ std::string ones_plane(double x0, double y0) {
   const Projected top = project(1 / std::sqrt(3.0), 1 / std::sqrt(3.0), 1 / std::sqrt(3.0));
   const double half = kBeyond * kRadius, flat = std::sqrt(1 - top.down * top.down);
   return fmt::format(
-             "<path class=\"ones\" d=\"M{0:.1f} {1:.1f}L{0:.1f} {2:.1f}\" fill=\"none\" stroke=\"currentColor\" "
+             "<path class=\"ones\" d=\"M{0:.1f} {1:.1f}L{0:.1f} {2:.1f}\" fill=\"none\" "
+             "stroke=\"currentColor\" "
              "stroke-opacity=\"0.6\" stroke-dasharray=\"6 4\"/>\n"
              "<ellipse class=\"plane\" cx=\"{0:.1f}\" cy=\"{3:.1f}\" rx=\"{4:.1f}\" ry=\"{5:.1f}\" "
              "fill-opacity=\"0.09\" stroke=\"currentColor\" stroke-opacity=\"0.35\"/>\n",
@@ -178,7 +179,8 @@ std::string panel_svg(const Panel& panel, Styles& styles, double left, double to
   const std::string note =
       items.empty() ? "nothing to draw" : fmt::format("circle: the largest norm, {:.4g}", largest);
   return svg + "</g>\n" +
-         draw::text(left + kColumn, top + kHeight - 8, "text-anchor=\"end\" font-size=\"11.5\"", note) + "</g>\n";
+         draw::text(left + kColumn, top + kHeight - 8, "text-anchor=\"end\" font-size=\"11.5\"", note) +
+         "</g>\n";
 }
 
 std::vector<draw::LegendEntry> legend_of(const ScatterFigure& figure, Styles& styles) {

@@ -33,12 +33,13 @@ Character first_of(std::string_view text) {
   return code < least[bytes] || surrogate || code > 0x10FFFF ? Character{0xFFFD, 1} : Character{code, bytes};
 }
 
-// Has no ink, or moves that of others: controls, writing direction, joiners, fillers, tags, lines of their own.
+// Has no ink, or moves that of others: controls, writing direction, joiners, fillers, tags, lines of their
+// own.
 bool invisible(char32_t code) {
   constexpr std::pair<char32_t, char32_t> ranges[] = {
-      {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},     {0x034F, 0x034F}, {0x061C, 0x061C},
-      {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},
-      {0x2060, 0x206F}, {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0},
+      {0x00, 0x1F},     {0x7F, 0x9F},      {0xAD, 0xAD},     {0x034F, 0x034F}, {0x061C, 0x061C},
+      {0x115F, 0x1160}, {0x17B4, 0x17B5},  {0x180B, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},
+      {0x2060, 0x206F}, {0x3164, 0x3164},  {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0},
       {0xFFF0, 0xFFFB}, {0xE0000, 0xE0FFF}};
   return std::any_of(std::begin(ranges), std::end(ranges),
                      [&](const auto& range) { return code >= range.first && code <= range.second; });
@@ -48,7 +49,9 @@ std::string shown(std::string_view text) {
   std::string html;
   while (!text.empty()) {
     const auto [code, bytes] = first_of(text);
-    const auto control = [&](const std::string& sign) { html += "<span class=\"control\">" + sign + "</span>"; };
+    const auto control = [&](const std::string& sign) {
+      html += "<span class=\"control\">" + sign + "</span>";
+    };
     if (code == '\n') {
       control("↵");
       html += "\n";
@@ -118,8 +121,9 @@ std::string text_html(const TextFigure& figure) {
   }
   std::string legend;
   for (std::size_t k = 0; k < kinds.all().size(); ++k) {
-    legend += fmt::format("<li class=\"entry\"{}><span class=\"token kind-{}\">{}</span></li>",
-                          draw::attribute("data-toggle", kinds.all()[k]), k % 6, escape_markup(kinds.all()[k]));
+    legend +=
+        fmt::format("<li class=\"entry\"{}><span class=\"token kind-{}\">{}</span></li>",
+                    draw::attribute("data-toggle", kinds.all()[k]), k % 6, escape_markup(kinds.all()[k]));
   }
   if (!legend.empty()) legend = "<ul class=\"kinds\">" + legend + "</ul>\n";
   std::string note;
@@ -127,8 +131,8 @@ std::string text_html(const TextFigure& figure) {
   if (count < figure.tokens.size())
     note = fmt::format("<p class=\"note\">The first {} of {} tokens are shown; the CSV has all.</p>\n", count,
                        figure.tokens.size());
-  return legend + "<div class=\"text\" tabindex=\"0\" role=\"group\" aria-label=\"the text\">" + html + "</div>\n" +
-         note;
+  return legend + "<div class=\"text\" tabindex=\"0\" role=\"group\" aria-label=\"the text\">" + html +
+         "</div>\n" + note;
 }
 
 std::string text_csv(const TextFigure& figure) {

@@ -72,8 +72,9 @@ std::string last_value(std::span<const TrainingSeries> series, const std::string
   }
   const Interval interval = mean_interval(values);
   if (interval.count == 0) return "–";
-  return interval.count == 1 ? fmt::format("{:.{}f}", interval.mean, digits)
-                             : fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half_width(), digits);
+  return interval.count == 1
+             ? fmt::format("{:.{}f}", interval.mean, digits)
+             : fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half_width(), digits);
 }
 
 std::string seeds_of(std::span<const TrainingSeries> series) {
@@ -115,12 +116,14 @@ Figure training_figure(std::span<const TrainingSeries> series, const TrainingMar
                        const std::string& settings) {
   CurveFigure curves = training_curves(series, marks);
   const std::size_t left_out = thin(curves, kMostPoints);
-  Figure figure{"training", "Training, by norm", "Means over seeds; bands are their 95 % intervals. A gap is where some seeds end."};
+  Figure figure{"training", "Training, by norm",
+                "Means over seeds; bands are their 95 % intervals. A gap is where some seeds end."};
   const bool published = std::any_of(curves.panels.begin(), curves.panels.end(),
                                      [](const auto& panel) { return !panel.marks.empty(); });
   if (published) figure.caption += " Diamonds are the values the paper published.";
   if (left_out > 0)
-    figure.caption += fmt::format(" {} points that pixels cannot show were left out; metrics.jsonl has all.", left_out);
+    figure.caption +=
+        fmt::format(" {} points that pixels cannot show were left out; metrics.jsonl has all.", left_out);
   figure.svg = curves_svg(curves);
   figure.csv = curves_csv(curves);
   figure.settings = seeds_of(series) + (settings.empty() ? "" : " · " + settings);
@@ -139,9 +142,9 @@ ReportTable training_table(std::span<const TrainingSeries> series) {
       ++runs;
       if (!each.rows.empty()) step = std::max(step, each.rows.back().step);
     }
-    table.rows.push_back({norm, std::to_string(runs), fmt::format("{:.0f}", step), last_value(series, norm, 0, 3),
-                          last_value(series, norm, 1, 1, 100), last_value(series, norm, 2, 1),
-                          last_value(series, norm, 3, 3)});
+    table.rows.push_back({norm, std::to_string(runs), fmt::format("{:.0f}", step),
+                          last_value(series, norm, 0, 3), last_value(series, norm, 1, 1, 100),
+                          last_value(series, norm, 2, 1), last_value(series, norm, 3, 3)});
   }
   return table;
 }
@@ -160,8 +163,9 @@ std::string settings_list(const nlohmann::ordered_json& settings) {
   if (!settings.is_object()) return text;
   for (const auto& [name, value] : settings.items()) {
     if (value.is_null() || value.is_object()) continue;
-    std::string shown = value.is_string() ? value.get<std::string>()
-                                          : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::string shown = value.is_string()
+                            ? value.get<std::string>()
+                            : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (shown.size() > longest) shown = shown.substr(0, longest) + "…";
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, shown);
   }
@@ -174,8 +178,10 @@ Page training_page(std::span<const TrainingSeries> series, const TrainingMarks& 
   page.title = "Training on the majority task";
   page.verdict = training_verdict(series);
   page.paragraphs = {
-      "The majority task of Brody, Alon and Yahav (2023), §4.1: name the token type that occurs most often in a "
-      "sequence, at every position. Attention that weighs all keys alike solves it exactly, and keys orthogonal to "
+      "The majority task of Brody, Alon and Yahav (2023), §4.1: name the token type that occurs most often "
+      "in a "
+      "sequence, at every position. Attention that weighs all keys alike solves it exactly, and keys "
+      "orthogonal to "
       "1 let a query along 1 do so: its angle to 1 then falls, and attention nears uniform."};
   const std::string made =
       fmt::format("{} · normscope {} ({}, {}, {} thread{})", settings_list(settings), provenance.version,

@@ -12,7 +12,8 @@ namespace normscope {
 // What the paper published, beside the curves; the panels in the order of TrainingSeries::measures.
 using TrainingMarks = std::array<std::vector<CurveFigure::Mark>, TrainingSeries::measures.size()>;
 
-// One curve per norm: the mean over its seeds, with its 95 % interval. Marks beyond the last step are left out.
+// One curve per norm: the mean over its seeds, with its 95 % interval. Marks beyond the last step are left
+// out.
 CurveFigure training_curves(std::span<const TrainingSeries> series, const TrainingMarks& marks);
 // Thinned to what pixels can show, which the caption then says.
 Figure training_figure(std::span<const TrainingSeries> series, const TrainingMarks& marks,

@@ -42,9 +42,10 @@ TEST_F(ReportCommand, ShowsEveryKindOfRun) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("train majority"), std::string::npos);
   const std::string page = read(path("page.html"));
-  for (const char* words : {"Report on 6 runs", "Trainings with the same settings, by norm", "Phase portrait, w = 2",
-                            "What differs between the runs of train majority", "href=\"./heat/report.html\"",
-                            "Unselectable keys by number of keys and dimension", "The masks"})
+  for (const char* words :
+       {"Report on 6 runs", "Trainings with the same settings, by norm", "Phase portrait, w = 2",
+        "What differs between the runs of train majority", "href=\"./heat/report.html\"",
+        "Unselectable keys by number of keys and dimension", "The masks"})
     EXPECT_NE(page.find(words), std::string::npos) << words;
   const json result = result_of("report" + runs + out());
   EXPECT_EQ(result["runs"].size(), 6u);
@@ -88,9 +89,9 @@ TEST_F(ReportCommand, WhatIsNoRunIsRefusedInASentence) {
   write(path("folder/file"), "");
   expect_report_refused(path("folder"), {"folder", "config.json"});
   expect_report_refused(path("folder/file"), {"not a directory"});
-  for (const std::string& config : {std::string("{}"), std::string("[1]"), std::string("x"), std::string(""),
-                                    std::string(100'000, '['), std::string(2 << 20, ' '),
-                                    std::string(R"({"program":"other","command":"heatmap"})")}) {
+  for (const std::string& config :
+       {std::string("{}"), std::string("[1]"), std::string("x"), std::string(""), std::string(100'000, '['),
+        std::string(2 << 20, ' '), std::string(R"({"program":"other","command":"heatmap"})")}) {
     write(path("folder/config.json"), config);
     expect_report_refused(path("folder"), {"config.json"});
   }
@@ -102,8 +103,9 @@ TEST_F(ReportCommand, HostileRunsAreRefusedAndNothingIsWritten) {
   std::string wide = "{\"grids\":[0";
   for (int i = 0; i < 4'100'000; ++i) wide += ",0";
   for (const std::string& text :
-       {std::string("null"), std::string("{"), results.substr(0, results.size() / 2), std::string(1'000'000, '['),
-        wide + "]}", std::string(R"({"init":"normal","precision":"float32","n":[3],"d":[2],"grids":[{"cells":[1,2]}]})"),
+       {std::string("null"), std::string("{"), results.substr(0, results.size() / 2),
+        std::string(1'000'000, '['), wide + "]}",
+        std::string(R"({"init":"normal","precision":"float32","n":[3],"d":[2],"grids":[{"cells":[1,2]}]})"),
         std::string(R"({"init":5})")}) {
     write(path("run/results.json"), text);
     expect_report_refused(path("run"), {"results.json"});

@@ -50,7 +50,8 @@ TEST(Report, FetchesNothing) {
   std::string html = render_html(hostile_page());
   for (const char* word : {"http:", "https:", "@import", "url(", " src=\"", "<link"}) {
     // A namespace is a name, not an address; a clip path is in the page itself.
-    const std::size_t harmless = std::string_view(word) == "http:" ? count(html, "'http://www.w3.org/2000/svg'")
+    const std::size_t harmless = std::string_view(word) == "http:"
+                                     ? count(html, "'http://www.w3.org/2000/svg'")
                                  : std::string_view(word) == "url(" ? count(html, "url(#")
                                                                     : 0;
     EXPECT_EQ(count(html, word), harmless) << word;
@@ -66,7 +67,8 @@ TEST(Report, EscapesAndRepairsText) {
 TEST(Report, FiguresAreNamedDescribedAndListed) {
   Page page;
   for (int i = 0; i < 4; ++i) {
-    Figure figure{"same", "Title <" + std::to_string(i) + ">", "caption", "<svg width=\"300\"></svg>", "a,b\n1,2\n"};
+    Figure figure{"same", "Title <" + std::to_string(i) + ">", "caption", "<svg width=\"300\"></svg>",
+                  "a,b\n1,2\n"};
     figure.settings = "seed 7 & more";
     page.figures.push_back(figure);
   }
@@ -138,7 +140,8 @@ TEST(HeatmapSvg, WithoutHintsNeighboursThatLookAlikeAreOneShape) {
   const std::string cells = between(svg, "<g class=\"cells\"", "</g>");
   EXPECT_EQ(count(cells, "<rect"), 4u);
   EXPECT_EQ(count(cells, "width=\"2.01\""), 2u);
-  EXPECT_EQ(count(cells, "data-where=\"norm=&lt;x&gt;\" data-axes=\"n d\" data-xs=\"3 4 5\" data-ys=\"2 3\""), 1u);
+  EXPECT_EQ(count(cells, "data-where=\"norm=&lt;x&gt;\" data-axes=\"n d\" data-xs=\"3 4 5\" data-ys=\"2 3\""),
+            1u);
 }
 
 TEST(HeatmapSvg, TakesEmptyAndSingleCells) {

@@ -49,11 +49,13 @@ TEST(KeysFigure, CountsEveryKeyOnce) {
   run.source = "keys.npy";
   run.norm = "none";
   run.sets = {{5, 2, 2, {3, 1, 1}, {2, 0, 1}, {1e-9, 1, INFINITY}, {0.5}}};
-  EXPECT_EQ(keys_verdict(run), "Of 5 keys, 3 (60.0 %) are selectable, 1 (20.0 %) tied and 1 (20.0 %) unselectable.");
+  EXPECT_EQ(keys_verdict(run),
+            "Of 5 keys, 3 (60.0 %) are selectable, 1 (20.0 %) tied and 1 (20.0 %) unselectable.");
   const auto figures = keys_figures(run, "s");
   ASSERT_EQ(figures.size(), 1u);
   double keys = 0;
-  for (std::size_t at = figures[0].csv.find("\nMargins"); at != std::string::npos; at = figures[0].csv.find("\nMargins", at + 1)) {
+  for (std::size_t at = figures[0].csv.find("\nMargins"); at != std::string::npos;
+       at = figures[0].csv.find("\nMargins", at + 1)) {
     const std::string row = figures[0].csv.substr(at + 1, figures[0].csv.find('\n', at + 1) - at - 1);
     const std::size_t y = row.find(',', row.find(',', row.find(',') + 1) + 1) + 1;
     keys += std::stod(row.substr(y));
@@ -68,17 +70,23 @@ RunFiles run_of(const char* command, nlohmann::ordered_json results) {
   RunFiles run;
   run.directory = run.name = "runs/x";
   run.command = command;
-  run.config = {{"program", "normscope"}, {"command", command}, {"seed", 3}, {"version", "0.1.0"}, {"options", {{"a", 1}}}};
+  run.config = {{"program", "normscope"},
+                {"command", command},
+                {"seed", 3},
+                {"version", "0.1.0"},
+                {"options", {{"a", 1}}}};
   run.results = std::move(results);
   return run;
 }
 
 TEST(RunsReport, RefusesResultsOfAnotherKind) {
   for (const char* command : {"heatmap", "collapse", "equilibria", "mask", "keys", "paper"}) {
-    for (const char* text : {"{}", R"({"grids":[1],"curves":3,"weights":[{"w":"x"}],"masks":[4],"sets":{},"claims":0})",
-                             R"({"init":"normal","precision":"float32","n":[3],"d":[2],"grids":[{"cells":[]}]})"}) {
+    for (const char* text :
+         {"{}", R"({"grids":[1],"curves":3,"weights":[{"w":"x"}],"masks":[4],"sets":{},"claims":0})",
+          R"({"init":"normal","precision":"float32","n":[3],"d":[2],"grids":[{"cells":[]}]})"}) {
       RunsReport report({});
-      EXPECT_THROW(report.add(run_of(command, nlohmann::ordered_json::parse(text))), InputError) << command << text;
+      EXPECT_THROW(report.add(run_of(command, nlohmann::ordered_json::parse(text))), InputError)
+          << command << text;
     }
   }
 }

@@ -58,14 +58,16 @@ TEST(TextFigure, ManyTokensAreCutAndItIsSaid) {
 }
 
 TEST(TextFigure, ValuesAndKindsAreToldInMoreThanColour) {
-  auto figure = figure_of({{"a", 0.25, "unselectable", "head 3"}, {"b", 7.0, "tied", ""}, {"c"}, {"d", -1.0}});
+  auto figure =
+      figure_of({{"a", 0.25, "unselectable", "head 3"}, {"b", 7.0, "tied", ""}, {"c"}, {"d", -1.0}});
   figure.value_name = "margin";
   const std::string html = text_html(figure);
   EXPECT_EQ(count(html, "title=\"unselectable, margin 0.25\nhead 3\""), 1u);
   EXPECT_EQ(count(html, "--value:1.000"), 1u);
   EXPECT_EQ(count(html, "--value:0.000"), 1u);
   EXPECT_EQ(count(html, "<li class=\"entry\""), 2u);
-  EXPECT_EQ(text_csv(figure), "token,text,value,kind,hint\n0,a,0.25,unselectable,head 3\n1,b,7,tied,\n2,c,,,\n3,d,-1,,\n");
+  EXPECT_EQ(text_csv(figure),
+            "token,text,value,kind,hint\n0,a,0.25,unselectable,head 3\n1,b,7,tied,\n2,c,,,\n3,d,-1,,\n");
 }
 
 TEST(TextFigure, NoTextIsSaid) {
