@@ -164,8 +164,9 @@ std::string layer_head_svg(const LayerHeadFigure& figure) {
   bool gaps = false;
   for (std::size_t p = 0; p < figure.panels.size(); ++p) {
     const Panel& panel = figure.panels[p];
+    const std::size_t down = p / 2;
     const double left = kEdge + kLeft + static_cast<double>(p % 2) * column,
-                 top = kEdge + kTitle + static_cast<double>(p / 2) * row;
+                 top = kEdge + kTitle + static_cast<double>(down) * row;
     svg += draw::fitted_text(left, top - 12, "font-size=\"13.5\"", panel.title, 13.5, layout.panel_width);
     if (panel.values.empty() || figure.heads == 0) {
       svg += text(left, top + 24, "", "nothing to draw");
