@@ -19,16 +19,33 @@ std::string escape_markup(std::string_view text);
 struct Figure {
   std::string name;  // of the files it is downloaded as, without extension
   std::string title, caption;
-  std::string svg;  // markup, used as it is
-  std::string csv;
+  std::string svg = {};  // markup, used as it is
+  std::string csv = {};
+  std::string settings = {};  // seed, version, settings: what it takes to make the figure again
+  std::string html = {};      // markup, used as it is, in the place of svg
 };
+
+// "seed 7 · normscope 0.1.0 (commit, instruction set, 4 threads)", after `settings` and " · " if there are
+// any.
+std::string settings_text(const Provenance& provenance, std::string_view settings = {});
 
 struct ReportTable {
   std::string title;
   std::vector<std::vector<std::string>> rows;  // the first is the header
 };
 
-// Everything but Figure::svg is plain text and is escaped.
+// A part of a page under a heading of its own: one run of several.
+struct PageSection {
+  std::string title;
+  std::string verdict = {};
+  std::vector<std::string> paragraphs = {};
+  ReportTable claims = {};
+  std::vector<Figure> figures = {};
+  std::vector<ReportTable> tables = {};
+  std::string link = {};  // relative path of the run's own report; empty: none
+};
+
+// Everything but Figure::svg and Figure::html is plain text and is escaped.
 struct Page {
   std::string title;
   std::string verdict;  // one sentence, set off at the top; may be empty
@@ -38,6 +55,7 @@ struct Page {
   std::vector<ReportTable> tables;
   std::string footer;
   std::string data;  // JSON; embedded as <script type="application/json" id="data">
+  std::vector<PageSection> sections = {};
 };
 
 // Whether SVG markup from a file can do nothing but be seen: no scripts, no handlers, no links, only elements
@@ -54,6 +72,8 @@ struct HeatmapFigure {
     std::string title;
     std::vector<double> values;      // y.size() × x.size(), each in [0, 1]
     std::vector<std::string> hints;  // text shown on hover, one per value, or none
+    std::string where = {};  // "column=value": rows of the figure's CSV that hold the cells; without hints
+                             // the page takes them from there
   };
   struct Row {
     std::string title, scale;  // scale: what the colours count, with its unit
@@ -63,6 +83,7 @@ struct HeatmapFigure {
   std::vector<std::size_t> x, y;
   std::vector<Row> rows;
   std::string caption;
+  std::string x_column = {}, y_column = {};  // of the CSV
 };
 std::string heatmap_svg(const HeatmapFigure& figure);
 
@@ -100,6 +121,46 @@ struct CurveFigure {
 std::string curves_svg(const CurveFigure& figure);
 // panel,curve,x,y,low,high; marks are the curve "published: name".
 std::string curves_csv(const CurveFigure& figure);
+
+// The same figure with at most `most` points per curve (at least 4): of each stretch the first, the least,
+// the greatest and the last point stay, so that no peak is lost. Returns how many points were left out.
+std::size_t thin(CurveFigure& figure, std::size_t most);
+
+// Values over layers (down) and heads (across), in panels. What is not finite has no value: hatched, "n/a".
+struct LayerHeadFigure {
+  struct Panel {
+    std::string title;
+    std::vector<double> values;  // layers × heads
+  };
+  std::size_t layers = 0, heads = 0;
+  std::string scale;                // what the colours count, with its unit
+  std::optional<double> low, high;  // ends of the colours; none: those of all values
+  bool percent = false;             // values are shares, shown in per cent
+  std::vector<Panel> panels;
+  std::string caption;
+};
+std::string layer_head_svg(const LayerHeadFigure& figure);
+// panel,layer,head,value; an empty value: n/a
+std::string layer_head_csv(const LayerHeadFigure& figure);
+
+// A text, token by token, with what was measured of each. Spaces and line breaks are kept, characters that do
+// not show are made visible, every token is isolated from the writing direction of its neighbours, and long
+// ones are shortened.
+struct TextFigure {
+  struct Token {
+    std::string text;
+    std::optional<double> value = {};  // in [0, 1]: how strongly it is coloured
+    std::string kind = {};             // its class, told by colour and by underline; empty: none
+    std::string hint = {};
+  };
+  static constexpr std::size_t most_tokens = 20'000;   // shown; the CSV has all
+  static constexpr std::size_t most_characters = 200;  // of a token that is shown whole
+  std::vector<Token> tokens;
+  std::string value_name = "value";
+};
+std::string text_html(const TextFigure& figure);
+// token,text,value,kind,hint
+std::string text_csv(const TextFigure& figure);
 
 // Points in three dimensions, seen from where the plane orthogonal to (1, 1, 1) is nearly a line: points of
 // that plane, LayerNorm's, look flat at a glance. Each panel is scaled to its largest point; nearer points

@@ -417,6 +417,7 @@ Page page_of(const Plan& plan, const std::vector<CollapseCurve>& curves, const P
     CurveFigure figure = collapse_figure(curves, quantity, false);
     figure.caption = settings_sentence(plan) + " " + stamp;
     page.figures.push_back(to_figure(quantity.name, quantity.title, "", figure));
+    page.figures.back().settings = settings_text(provenance, settings_sentence(plan));
   }
   page.tables.push_back({"Summary", collapse_table(curves)});
   page.tables.push_back({"Theory", theory_table(curves)});

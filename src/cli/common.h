@@ -39,6 +39,7 @@ void add_mask(CLI::App& app, Common& common);
 void add_train(CLI::App& app, Common& common);
 void add_paper(CLI::App& app, Common& common);
 void add_serve(CLI::App& app, Common& common);
+void add_report(CLI::App& app, Common& common);
 
 // A whole decimal number from low to high. Throws InputError that names `what` (e.g. "--draws").
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,

@@ -14,6 +14,7 @@
 #include "normscope/norm.h"
 #include "normscope/tensor_file.h"
 #include "record/json.h"
+#include "report/keys_page.h"
 
 namespace normscope::cli {
 namespace {
@@ -332,6 +333,17 @@ std::string screen(const KeysCall& call, const KeysInput& input, const std::vect
   return text + fmt::format("{:.3g} s\n", seconds);
 }
 
+// Verdicts and certificates of single keys stay in results.json, which may be large.
+std::string report(const KeysCall& call, const KeysInput& input, const std::vector<KeySet>& sets,
+                   const Provenance& made, const Json& head) {
+  KeysRun keys;
+  keys.source = fmt::format("{}, {}, {} × {}", input.source, name_of(input.dtype), input.n, input.d);
+  keys.norm = call.norm;
+  keys.lower_bounds = call.margin == "bound";
+  for (const KeySet& set : sets) keys.sets.push_back(summary_of(set));
+  return render_html(keys_page(keys, made, json_text(head, -1)));
+}
+
 void run(const KeysCall& call, const Common& common) {
   check_call(call);
   const NormSpec spec = parse_norm(call.norm, norm_names_without_normals());
@@ -379,6 +391,7 @@ void run(const KeysCall& call, const Common& common) {
     std::string results;
     write_json(head, sets, call, [&](std::string_view text) { results += text; });
     directory->write("results.json", results);
+    directory->write("report.html", report(call, input, sets, made, head));
     note(common, fmt::format("Wrote {}", (directory->path() / "results.json").string()));
   }
   if (common.json) {

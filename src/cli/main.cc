@@ -138,6 +138,7 @@ int run(const std::vector<std::string>& arguments) {
   add_train(app, common);
   add_paper(app, common);
   add_serve(app, common);
+  add_report(app, common);
 
   if (arguments.empty()) {
     std::fputs(app.help().c_str(), stderr);

@@ -188,6 +188,12 @@ Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& ori
   }
   page.claims = claims_table(found.claims);
   page.figures = found.figures;
+  for (Figure& figure : page.figures) {
+    if (figure.settings.empty())
+      figure.settings = settings_text(
+          origin, fmt::format("seeds {}, {} training steps, {} samples, {} draws",
+                              fmt::join(plan.seeds, ", "), plan.steps, plan.samples, plan.draws));
+  }
   page.tables = found.tables;
   page.footer = fmt::format("normscope {} (commit {}, {}), {} threads", origin.version, origin.commit,
                             origin.isa, origin.threads);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
+#include "cli/training_marks.h"
 #include "normscope/error.h"
 #include "normscope/mask.h"
 #include "normscope/statistics.h"
@@ -291,6 +292,19 @@ std::string screen(const MajorityTraining& training, const TrainingTime& time) {
   return text;
 }
 
+std::string report(const MajorityTraining& training, const Provenance& origin, const Json& results) {
+  std::vector<TrainingSeries> series;
+  for (const MajorityRun& run : training.runs()) {
+    TrainingSeries& each = series.emplace_back(TrainingSeries{run.id.norm, run.id.seed, {}});
+    for (const MajorityRow& row : run.rows) {
+      each.rows.push_back({static_cast<double>(row.step),
+                           {row.train_loss, row.test.accuracy, row.angle_mean, row.test.attention_distance}});
+    }
+  }
+  const Json settings = normscope::to_json(training.settings());
+  return render_html(training_page(series, training_marks(settings), settings, origin, results.dump()));
+}
+
 void run_majority(const MajorityCall& call, const Common& common, const CLI::App& command) {
   const Executor executor(common.threads);
   std::optional<MajorityRecord> record;
@@ -324,11 +338,12 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
 
   const Json results = results_json(training, time, origin);
   const auto written = [&](const char* name) { return fs::exists(record->directory().path() / name); };
-  const bool written_before =
-      time.steps == 0 && resume && written("results.json") && written("geometry.safetensors");
+  const bool written_before = time.steps == 0 && resume && written("results.json") &&
+                              written("geometry.safetensors") && written("report.html");
   if (record && !written_before) {
     write_geometry(record->directory(), training.runs());
     record->directory().write("results.json", json_text(results));
+    record->directory().write("report.html", report(training, origin, results));
     note(common, "Wrote " + record->directory().path().string());
   }
   print(common.json ? json_text(results, -1) : screen(training, time));

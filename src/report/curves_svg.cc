@@ -97,6 +97,28 @@ std::vector<Spot> with_crossings(const std::vector<Spot>& line, const Axis& y) {
   return spots;
 }
 
+// What pixels can show of a long line: of each half pixel across the first, the highest, the lowest and the
+// last spot.
+std::vector<Spot> thinned(const std::vector<Spot>& line, double width) {
+  if (static_cast<double>(line.size()) <= 4 * width) return line;
+  std::vector<Spot> spots;
+  for (std::size_t begin = 0; begin < line.size();) {
+    const double column = std::floor(2 * line[begin].x);
+    std::size_t end = begin, low = begin, high = begin;
+    for (; end < line.size() && std::floor(2 * line[end].x) == column; ++end) {
+      if (line[end].y < line[low].y) low = end;
+      if (line[end].y > line[high].y) high = end;
+    }
+    std::size_t last = line.size();
+    for (const std::size_t i : {begin, std::min(low, high), std::max(low, high), end - 1}) {
+      if (i != last) spots.push_back(line[i]);
+      last = i;
+    }
+    begin = end;
+  }
+  return spots;
+}
+
 std::string line_path(const std::vector<Spot>& line, const Frame& frame) {
   std::string path;
   bool drawing = false;
@@ -117,17 +139,20 @@ std::string line_of(const Curve& curve, const Frame& frame, std::size_t style) {
     std::vector<Spot> line;
     line.reserve(run.size());
     for (const std::size_t i : run) line.push_back({frame.x.at(curve.x[i]), frame.y.at(curve.y[i])});
-    path += line_path(line, frame);
+    path += line_path(thinned(line, frame.x.to - frame.x.from), frame);
     if (line.size() == 1 && frame.inside(line[0].y)) {
-      dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", line[0].x, line[0].y,
-                          draw::colour(style));
+      dots += fmt::format(
+          "<circle class=\"dot\"{} data-x=\"{}\" data-y=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" "
+          "fill=\"{}\"/>\n",
+          draw::named(curve.name), curve.x[run[0]], curve.y[run[0]], line[0].x, line[0].y,
+          draw::colour(style));
     }
   }
   if (path.empty()) return dots;
   return fmt::format(
-             "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" "
-             "stroke-dasharray=\"{}\"/>\n",
-             path, draw::colour(style), draw::dash(style)) +
+             "<path class=\"line\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" "
+             "stroke-linejoin=\"round\" stroke-dasharray=\"{}\"/>\n",
+             draw::named(curve.name), path, draw::colour(style), draw::dash(style)) +
          dots;
 }
 
@@ -151,8 +176,8 @@ std::string band_of(const Curve& curve, const Frame& frame, std::size_t style) {
       bars += fmt::format("M{:.1f} {:.1f}V{:.1f}", upper[0].x, clamped(upper[0].y), clamped(lower[0].y));
       continue;
     }
-    upper = with_crossings(upper, frame.y);
-    lower = with_crossings(lower, frame.y);
+    upper = with_crossings(thinned(upper, frame.x.to - frame.x.from), frame.y);
+    lower = with_crossings(thinned(lower, frame.x.to - frame.x.from), frame.y);
     std::reverse(lower.begin(), lower.end());
     upper.insert(upper.end(), lower.begin(), lower.end());
     for (std::size_t i = 0; i < upper.size(); ++i) {
@@ -161,11 +186,14 @@ std::string band_of(const Curve& curve, const Frame& frame, std::size_t style) {
     area += "Z";
   }
   std::string svg;
-  if (!area.empty())
-    svg += fmt::format("<path d=\"{}\" fill=\"{}\" fill-opacity=\"0.16\"/>\n", area, draw::colour(style));
+  if (!area.empty()) {
+    svg += fmt::format("<path class=\"band\"{} d=\"{}\" fill=\"{}\" fill-opacity=\"0.16\"/>\n",
+                       draw::named(curve.name), area, draw::colour(style));
+  }
   if (!bars.empty()) {
-    svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-opacity=\"0.5\"/>\n", bars,
-                       draw::colour(style));
+    svg +=
+        fmt::format("<path class=\"bars\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-opacity=\"0.5\"/>\n",
+                    draw::named(curve.name), bars, draw::colour(style));
   }
   return svg;
 }
@@ -183,18 +211,20 @@ std::string hints_of(const Curve& curve, const Frame& frame) {
     std::string words = fmt::format("{}, x {:.6g}: y {:.4g}", curve.name, curve.x[i], curve.y[i]);
     if (has_band(curve) && std::isfinite(curve.low[i]) && std::isfinite(curve.high[i]))
       words += fmt::format(" [{:.4g} … {:.4g}]", curve.low[i], curve.high[i]);
-    svg += fmt::format("<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
-                       frame.x.at(curve.x[i]), frame.y.at(curve.y[i]), draw::hint(words));
+    svg += fmt::format("<circle class=\"point\"{} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
+                       draw::named(curve.name), frame.x.at(curve.x[i]), frame.y.at(curve.y[i]),
+                       draw::hint(words));
   }
   return svg;
 }
 
 // Dotted if it belongs to no curve: colours come round again, and a value must not pass for another's.
-std::string diamond(double x, double y, std::string_view colour, bool dotted, std::string_view inner) {
+std::string diamond(double x, double y, std::string_view colour, bool dotted, std::string_view attributes,
+                    std::string_view inner) {
   return fmt::format(
-      "<path class=\"mark\" d=\"M{:.1f} {:.1f}l6 6l-6 6l-6 -6Z\" fill=\"none\" pointer-events=\"all\" "
+      "<path class=\"mark\"{} d=\"M{:.1f} {:.1f}l6 6l-6 6l-6 -6Z\" fill=\"none\" pointer-events=\"all\" "
       "stroke=\"{}\" stroke-width=\"2\"{}>{}</path>\n",
-      x, y - 6, colour, dotted ? " stroke-dasharray=\"2 1.6\"" : "", inner);
+      attributes, x, y - 6, colour, dotted ? " stroke-dasharray=\"2 1.6\"" : "", inner);
 }
 
 std::string marks_of(const Frame& frame, Styles& styles) {
@@ -205,6 +235,7 @@ std::string marks_of(const Frame& frame, Styles& styles) {
     if (!mark.hint.empty()) words += "\n" + mark.hint;
     const std::size_t style = styles.names.index_of(mark.name);
     svg += diamond(frame.x.at(mark.x), frame.y.at(mark.y), draw::colour(style), style >= styles.curves,
+                   fmt::format("{} data-x=\"{}\" data-y=\"{}\"", draw::named(mark.name), mark.x, mark.y),
                    draw::hint(words));
   }
   return svg;
@@ -222,13 +253,15 @@ std::string axes(const Frame& frame, double widest) {
     labels += draw::marked_text(frame.x.from - kTickGap, frame.y.at(tick.value) + 4, "text-anchor=\"end\"",
                                 tick.markup);
   }
-  std::string svg =
-      fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.13\"/>\n",
-                  grid.empty() ? "M0 0" : grid);
+  std::string svg = fmt::format(
+      "<path class=\"grid\" d=\"{}\" fill=\"none\" stroke=\"currentColor\" "
+      "stroke-opacity=\"0.13\"/>\n",
+      grid.empty() ? "M0 0" : grid);
   svg += fmt::format(
       "<path d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\" fill=\"none\" stroke=\"currentColor\" "
       "stroke-opacity=\"0.55\"/>\n",
       frame.x.from, frame.y.to, frame.y.from, frame.x.to);
+  labels = "<g class=\"ticks\">\n" + labels + "</g>\n";
   const double middle = (frame.x.from + frame.x.to) / 2, height = (frame.y.from + frame.y.to) / 2;
   const double label = frame.x.from - kTickGap - widest - 10;
   labels += draw::fitted_text(middle, frame.y.from + 38, "text-anchor=\"middle\"", frame.panel.x_label,
@@ -243,16 +276,24 @@ std::string axes(const Frame& frame, double widest) {
 }
 
 std::string panel_svg(const Frame& frame, Styles& styles, double widest) {
-  std::string svg = draw::fitted_text(frame.x.from, frame.y.to - 12, "font-size=\"13.5\"", frame.panel.title,
-                                      13.5, frame.x.to - frame.x.from);
-  svg += axes(frame, widest);
+  const Panel& panel = frame.panel;
+  std::string svg = fmt::format(
+      "<g class=\"panel\" data-kind=\"xy\"{}{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-x=\"{} {}\" "
+      "data-y=\"{} {}\" data-log=\"{}{}\">\n",
+      draw::attribute("data-title", panel.title),
+      draw::attribute("data-axes", panel.x_label + "\n" + panel.y_label), frame.x.from, frame.y.to,
+      frame.x.to, frame.y.from, frame.x.low, frame.x.high, frame.y.low, frame.y.high, panel.log_x ? "x" : "",
+      panel.log_y ? "y" : "");
+  svg += draw::fitted_text(frame.x.from, frame.y.to - 12, "font-size=\"13.5\"", panel.title, 13.5,
+                           frame.x.to - frame.x.from);
+  svg += axes(frame, widest) + "<g class=\"plot\">\n";
   for (const Curve& curve : frame.panel.curves)
     svg += band_of(curve, frame, styles.names.index_of(curve.name));
   for (const Curve& curve : frame.panel.curves)
     svg += line_of(curve, frame, styles.names.index_of(curve.name));
-  svg += "<g fill=\"none\" pointer-events=\"all\">\n";
+  svg += "<g class=\"hints\" fill=\"none\" pointer-events=\"all\">\n";
   for (const Curve& curve : frame.panel.curves) svg += hints_of(curve, frame);
-  return svg + "</g>\n" + marks_of(frame, styles);
+  return svg + "</g>\n" + marks_of(frame, styles) + "</g>\n</g>\n";
 }
 
 std::vector<draw::LegendEntry> legend_of(const CurveFigure& figure, Styles& styles) {
@@ -271,9 +312,10 @@ std::vector<draw::LegendEntry> legend_of(const CurveFigure& figure, Styles& styl
     const std::string line = fmt::format(
         "<path d=\"M0 0H31\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>",
         draw::colour(i), draw::dash(i));
-    entries.push_back({i < styles.curves ? line : diamond(20, 0, draw::colour(i), true, ""), names.all()[i]});
+    entries.push_back(
+        {i < styles.curves ? line : diamond(20, 0, draw::colour(i), true, "", ""), names.all()[i]});
   }
-  if (marks) entries.push_back({diamond(20, 0, "currentColor", false, ""), "value in the paper"});
+  if (marks) entries.push_back({diamond(20, 0, "currentColor", false, "", ""), "value in the paper", "mark"});
   return entries;
 }
 

@@ -95,6 +95,21 @@ std::string hint(std::string_view words) {
   return words.empty() ? "" : fmt::format("<title>{}</title>", escape_markup(words));
 }
 
+std::string attribute(std::string_view name, std::string_view value) {
+  return fmt::format(" {}=\"{}\"", name, escape_markup(value));
+}
+
+std::string named(std::string_view name) {
+  return attribute("data-name", name);
+}
+
+std::string csv_field(std::string_view words) {
+  if (words.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(words);
+  std::string quoted = "\"";
+  for (const char c : words) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + "\"";
+}
+
 std::size_t Names::index_of(std::string_view name) {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
@@ -124,9 +139,15 @@ Legend legend(const std::vector<LegendEntry>& entries, double left, double top, 
       x = 0;
       y += line;
     }
-    legend.svg += fmt::format("<g transform=\"translate({:.1f} {:.1f})\">{}</g>\n", left + x, top + y + 10,
-                              entry.sample);
+    // The rectangle takes clicks between the letters and shows the focus.
+    legend.svg += fmt::format(
+        "<g class=\"entry\"{}>\n<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" rx=\"3\" "
+        "fill=\"none\" pointer-events=\"all\"/>\n<g transform=\"translate({:.1f} {:.1f})\">{}</g>\n",
+        entry.of_class.empty() ? attribute("data-toggle", entry.name)
+                               : attribute("data-toggle-class", entry.of_class),
+        left + x - 4, top + y, sample + room + 8, line - 1, left + x, top + y + 10, entry.sample);
     legend.svg += fitted_text(left + x + sample, top + y + 14, "", entry.name, kFont, width - sample);
+    legend.svg += "</g>\n";
     x += sample + room + gap;
   }
   legend.height = entries.empty() ? 0 : y + line;

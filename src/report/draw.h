@@ -26,6 +26,12 @@ std::vector<std::string> wrapped(std::string_view words, double size, double roo
 
 // <title>…</title>, shown on hover; nothing for no words.
 std::string hint(std::string_view words);
+// ` data-name="…"`, from which the page's script knows what an element belongs to.
+std::string named(std::string_view name);
+// ` name="…"`, escaped.
+std::string attribute(std::string_view name, std::string_view value);
+// A field of a CSV line, in quotes if it needs them.
+std::string csv_field(std::string_view words);
 
 // One style per name, in the order of first use: the same name looks the same in every panel.
 class Names {
@@ -46,6 +52,7 @@ std::string_view dash(std::size_t index);
 struct LegendEntry {
   std::string sample;  // markup within 30 × 0 pixels around the origin's right
   std::string name;
+  std::string of_class = {};  // what the entry stands for: elements of this class; empty: those named so
 };
 struct Legend {
   std::string svg;

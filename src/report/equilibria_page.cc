@@ -306,7 +306,7 @@ Page equilibria_page(const EquilibriaRun& run, std::string data) {
     const PhaseFigure figure = phase_figure(run, weight);
     page.figures.push_back({fmt::format("phase-{}", i), fmt::format("Phase portrait, w = {:g}", weight.w),
                             "After Wu et al. (2024), Fig. 5. Point at a mark for its values.",
-                            phase_svg(figure), phase_csv(figure)});
+                            phase_svg(figure), phase_csv(figure), made_by(run)});
   }
   page.tables = {points_table(run), basins_table(run), equilibria_table(run), ranks_table(run)};
   page.footer = made_by(run);

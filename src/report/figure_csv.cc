@@ -15,12 +15,7 @@ std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "";
 }
 
-std::string field(std::string_view words) {
-  if (words.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(words);
-  std::string quoted = "\"";
-  for (const char c : words) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + "\"";
-}
+using draw::csv_field;
 
 }  // namespace
 
@@ -37,13 +32,14 @@ std::string curves_csv(const CurveFigure& figure) {
   for (const auto& panel : figure.panels) {
     for (const auto& curve : panel.curves) {
       for (std::size_t i = 0; i < draw::length(curve); ++i) {
-        csv += fmt::format("{},{},{},{},{},{}\n", field(panel.title), field(curve.name), number(curve.x[i]),
-                           number(curve.y[i]), draw::has_band(curve) ? number(curve.low[i]) : "",
+        csv += fmt::format("{},{},{},{},{},{}\n", csv_field(panel.title), csv_field(curve.name),
+                           number(curve.x[i]), number(curve.y[i]),
+                           draw::has_band(curve) ? number(curve.low[i]) : "",
                            draw::has_band(curve) ? number(curve.high[i]) : "");
       }
     }
     for (const auto& mark : panel.marks) {
-      csv += fmt::format("{},{},{},{},,\n", field(panel.title), field("published: " + mark.name),
+      csv += fmt::format("{},{},{},{},,\n", csv_field(panel.title), csv_field("published: " + mark.name),
                          number(mark.x), number(mark.y));
     }
   }
@@ -55,7 +51,7 @@ std::string scatter_csv(const ScatterFigure& figure) {
   for (const auto& panel : figure.panels) {
     for (const auto& group : panel.groups) {
       for (const auto& point : group.points) {
-        csv += fmt::format("{},{},{},{},{}\n", field(panel.title), field(group.name), number(point.x),
+        csv += fmt::format("{},{},{},{},{}\n", csv_field(panel.title), csv_field(group.name), number(point.x),
                            number(point.y), number(point.z));
       }
     }

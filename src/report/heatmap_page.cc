@@ -230,7 +230,7 @@ Page heatmap_page(const HeatmapRun& run, std::string data) {
   page.figures.push_back(
       {"heatmap", "Unselectable keys by number of keys and dimension",
        "After Brody, Alon, Yahav (2023), Fig. 1c and 1d. Point at a cell for its values (± standard error).",
-       heatmap_svg(figure), heatmap_csv(run)});
+       heatmap_svg(figure), heatmap_csv(run), made_by(run)});
   page.tables.push_back(summary_table(run));
   if (!run.grids.empty()) {
     const HeatmapRun::Grid* none = grid_of(run, "none");

@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -89,21 +89,38 @@ std::string axes(const HeatmapFigure& figure, const Layout& layout, double left,
   return svg;
 }
 
+// Cells in units of one, scaled by their group. Without hints neighbours of a row that look alike are one
+// shape.
 std::string cells(const HeatmapFigure& figure, const HeatmapFigure::Panel& panel, const Layout& layout,
                   double left, double top) {
-  const bool hinted = panel.hints.size() == panel.values.size() && panel.values.size() <= kMostHints;
-  // Neighbours overlap by a hair, or seams would show between them.
-  std::string svg = "<g shape-rendering=\"crispEdges\">\n";
-  for (std::size_t i = 0; i < panel.values.size(); ++i) {
-    const std::size_t column = i % figure.x.size(), row = i / figure.x.size();
-    const double x = left + static_cast<double>(column) * layout.cell_width;
-    const double y = top + static_cast<double>(row) * layout.cell_height;
-    const std::string fill = panel.values[i] == 0 ? "class=\"zero\" fill=\"#dddddd\""
-                                                  : fmt::format("fill=\"{}\"", hex(viridis(panel.values[i])));
-    svg += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" {}>", x, y,
-                       layout.cell_width + 0.05, layout.cell_height + 0.05, fill);
-    if (hinted) svg += fmt::format("<title>{}</title>", escape_markup(panel.hints[i]));
-    svg += "</rect>\n";
+  const std::size_t across = figure.x.size(), count = panel.values.size();
+  const bool hinted = panel.hints.size() == count && count <= kMostHints;
+  const auto fill = [&](std::size_t i) {
+    return panel.values[i] == 0 ? std::string("class=\"zero\" fill=\"#dddddd\"")
+                                : fmt::format("fill=\"{}\"", hex(viridis(panel.values[i])));
+  };
+  std::string svg =
+      fmt::format("<g class=\"cells\"{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-columns=\"{}\"",
+                  draw::attribute("data-title", panel.title), left, top,
+                  left + layout.cell_width * static_cast<double>(across),
+                  top + layout.cell_height * static_cast<double>(figure.y.size()), across);
+  if (!hinted && !panel.where.empty()) {
+    svg += draw::attribute("data-where", panel.where) +
+           draw::attribute("data-axes", figure.x_column + " " + figure.y_column) +
+           fmt::format(" data-xs=\"{}\" data-ys=\"{}\"", fmt::join(figure.x, " "), fmt::join(figure.y, " "));
+  }
+  svg += fmt::format(
+      " transform=\"translate({:.1f} {:.1f}) scale({:.6g} {:.6g})\" shape-rendering=\"crispEdges\">\n", left,
+      top, layout.cell_width, layout.cell_height);
+  for (std::size_t i = 0; i < count;) {
+    const std::string colour = fill(i);
+    std::size_t end = i + 1;
+    while (!hinted && end < count && end % across != 0 && fill(end) == colour) ++end;
+    // Neighbours overlap by a hair, or seams would show between them.
+    svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}.01\" height=\"1.01\" {}", i % across, i / across,
+                       end - i, colour);
+    svg += hinted ? fmt::format("><title>{}</title></rect>\n", escape_markup(panel.hints[i])) : "/>\n";
+    i = end;
   }
   return svg + "</g>\n";
 }

@@ -2,97 +2,19 @@
 // security policy forbids anything else.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "normscope/error.h"
 #include "normscope/report.h"
+#include "page_files.h"
 
 namespace normscope {
 namespace {
 
-constexpr std::string_view kStyle = R"(
-:root { color-scheme: light dark; --ink: #1c1e21; --faint: #5d636b; --line: #d5d9de; --ground: #ffffff;
-  --panel: #f5f6f8; --accent: #2c728e; --zero: #dddddd; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e7e9ec; --faint: #a2a9b2; --line: #3b4048; --ground: #15171a;
-  --panel: #1f2226; --accent: #5fb4d3; --zero: #3d4147; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.5rem 3rem; max-width: 76rem; background: var(--ground); color: var(--ink);
-  font: 16px/1.55 system-ui, "Segoe UI", "Liberation Sans", "DejaVu Sans", sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.15rem; margin: 0 0 .6rem; }
-p { max-width: 48rem; margin: 0 0 .9rem; }
-.verdict { border-left: .3rem solid var(--accent); background: var(--panel); padding: .7rem 1rem; max-width: 48rem;
-  font-weight: 600; }
-figure, section { margin: 2rem 0 0; }
-figure svg { display: block; max-width: 100%; height: auto; color: var(--ink); }
-figure svg .paper { fill: none; }
-figure svg .zero { fill: var(--zero); }
-@media (prefers-color-scheme: dark) { figure svg [stroke="#0072b2"] { stroke: #2b87d1; }
-  figure svg [fill="#0072b2"] { fill: #2b87d1; } }
-figure svg .point:hover { stroke: var(--ink); stroke-width: 1.5px; }
-figcaption { color: var(--faint); font-size: .9rem; max-width: 48rem; margin-top: .5rem; }
-button { font: inherit; font-size: .85rem; color: var(--accent); background: none; border: 1px solid var(--line);
-  border-radius: .3rem; padding: .2rem .7rem; margin: .5rem .5rem 0 0; cursor: pointer; }
-button:hover, button:focus-visible { background: var(--panel); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .9rem .3rem 0; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; }
-footer { margin-top: 2.5rem; color: var(--faint); font-size: .85rem; }
-#hint { position: fixed; pointer-events: none; background: var(--ink); color: var(--ground); padding: .2rem .55rem;
-  border-radius: .25rem; font-size: .85rem; white-space: pre; z-index: 1; }
-@media print { body { max-width: none; padding: 0; font-size: 11pt; } button, #hint { display: none; }
-  figure, section { break-inside: avoid; } }
-)";
-
-// Hints are <title> elements in the file, so they also work where scripts do not; here they are shown at
-// once.
-constexpr std::string_view kScript = R"(
-const hint = document.getElementById('hint');
-for (const title of document.querySelectorAll('figure svg * > title')) {
-  title.parentNode.dataset.hint = title.textContent;
-  title.remove();
-}
-for (const figure of document.querySelectorAll('figure')) {
-  const svg = figure.querySelector('svg');
-  if (svg) {
-    svg.addEventListener('pointermove', event => {
-      const text = event.target.dataset.hint;
-      hint.hidden = !text;
-      if (!text) return;
-      hint.textContent = text;
-      const right = event.clientX + 14 + hint.offsetWidth > innerWidth;
-      hint.style.left = (right ? event.clientX - 14 - hint.offsetWidth : event.clientX + 14) + 'px';
-      hint.style.top = event.clientY + 14 + 'px';
-    });
-    svg.addEventListener('pointerleave', () => { hint.hidden = true; });
-  }
-  for (const button of figure.querySelectorAll('button')) {
-    button.addEventListener('click', () => {
-      const isSvg = button.dataset.kind === 'svg';
-      save(figure.id + '.' + button.dataset.kind, isSvg ? standalone(svg) : JSON.parse(
-        figure.querySelector('script').textContent), isSvg ? 'image/svg+xml' : 'text/csv');
-    });
-  }
-}
-function standalone(svg) {
-  const copy = svg.cloneNode(true);
-  for (const cell of copy.querySelectorAll('[data-hint]')) {
-    const title = document.createElementNS('http://www.w3.org/2000/svg', 'title');
-    title.textContent = cell.dataset.hint;
-    cell.append(title);
-    delete cell.dataset.hint;
-  }
-  return new XMLSerializer().serializeToString(copy);
-}
-function save(name, text, type) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], {type}));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-)";
+constexpr std::size_t kMostWithoutContents = 3;     // figures
+constexpr std::size_t kMostListedWithFigures = 12;  // sections
 
 // JSON inside <script>: "<", ">" and "&" occur only in its strings, where an escape means the same.
 std::string escape_json(std::string_view json) {
@@ -123,24 +45,57 @@ std::string file_name(std::string_view name) {
   return plain.empty() ? "figure" : plain;
 }
 
-std::string render(const Figure& figure) {
-  std::string html = fmt::format("<figure id=\"{}\">\n<h2>{}</h2>\n<div class=\"wide\">{}</div>\n",
-                                 file_name(figure.name), escape_markup(figure.title), figure.svg);
-  if (!figure.caption.empty())
-    html += fmt::format("<figcaption>{}</figcaption>\n", escape_markup(figure.caption));
-  if (!figure.svg.empty()) html += "<button type=\"button\" data-kind=\"svg\">Download SVG</button>";
-  if (!figure.csv.empty()) {
-    html += fmt::format(
-        "<button type=\"button\" data-kind=\"csv\">Download CSV</button>"
-        "<script type=\"application/json\">{}</script>",
-        escape_json(json_string(figure.csv)));
+// Names of places in the page, each once.
+class Ids {
+ public:
+  std::string add(std::string_view name) {
+    std::string id = file_name(name);
+    for (std::size_t n = 2; !taken_.insert(id).second; ++n) id = fmt::format("{}-{}", file_name(name), n);
+    return id;
   }
-  return html + "\n</figure>\n";
+
+ private:
+  std::set<std::string> taken_ = {"data", "hint", "live", "theme"};  // the page's own
+};
+
+// The picture under its name, for those who do not see it; not wider than drawn, and readable on a telephone.
+std::string labelled(const std::string& svg, const std::string& id) {
+  if (!svg.starts_with("<svg ")) return svg;
+  const std::size_t at = svg.find(" width=\"");
+  const std::string width = at == std::string::npos ? "" : svg.substr(at + 8, svg.find('"', at + 8) - at - 8);
+  return fmt::format("<svg role=\"img\" aria-labelledby=\"{}-title\"{} {}", id,
+                     width.empty() ? "" : fmt::format(" style=\"--width:{}px\"", width), svg.substr(5));
 }
 
-std::string render(const ReportTable& table) {
-  std::string html =
-      fmt::format("<section>\n<h2>{}</h2>\n<div class=\"wide\"><table>\n", escape_markup(table.title));
+// level: of the heading
+std::string render(const Figure& figure, const std::string& id, int level) {
+  std::string html = fmt::format(
+      "<figure id=\"{0}\"{1} aria-labelledby=\"{0}-title\">\n<h{2} id=\"{0}-title\">{3}</h{2}>\n", id,
+      figure.html.empty() ? "" : " class=\"text-figure\"", level, escape_markup(figure.title));
+  html += figure.html.empty() ? fmt::format("<div class=\"wide\">{}</div>\n", labelled(figure.svg, id))
+                              : figure.html;
+  html += "<div class=\"tools\">";
+  const auto button = [&](const char* kind, const char* words, const char* more = "") {
+    html += fmt::format("<button type=\"button\" data-kind=\"{}\"{}>{}</button>", kind, more, words);
+  };
+  if (!figure.csv.empty()) button("table", "Data as table", " aria-expanded=\"false\"");
+  if (!figure.svg.empty()) button("svg", "Download SVG");
+  if (!figure.csv.empty()) {
+    button("csv", "Download CSV");
+    html +=
+        fmt::format("<script type=\"application/json\">{}</script>", escape_json(json_string(figure.csv)));
+  }
+  html += "</div>\n";
+  if (!figure.caption.empty())
+    html += fmt::format("<figcaption>{}</figcaption>\n", escape_markup(figure.caption));
+  if (!figure.settings.empty())
+    html += fmt::format("<p class=\"settings\">{}</p>\n", escape_markup(figure.settings));
+  return html + "</figure>\n";
+}
+
+std::string render(const ReportTable& table, int level) {
+  std::string html = fmt::format("<section>\n<h{0}>{1}</h{0}>\n<div class=\"wide\"><table>\n", level,
+                                 escape_markup(table.title));
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     html += "<tr>";
     for (const std::string& cell : table.rows[row]) {
@@ -150,6 +105,26 @@ std::string render(const ReportTable& table) {
     html += "</tr>\n";
   }
   return html + "</table></div>\n</section>\n";
+}
+
+// A relative path as the address of a link: other characters than these are escaped, and "./" in front keeps
+// a name with a colon from being a scheme.
+std::string address(std::string_view path) {
+  std::string safe = path.starts_with('/') ? "" : "./";
+  for (const char c : path) {
+    const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_' || c == '.' || c == '/';
+    safe += kept ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return safe;
+}
+
+std::string sentences(const std::string& verdict, const std::vector<std::string>& paragraphs) {
+  std::string html;
+  if (!verdict.empty()) html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(verdict));
+  for (const std::string& paragraph : paragraphs)
+    html += fmt::format("<p>{}</p>\n", escape_markup(paragraph));
+  return html;
 }
 
 // Length of the UTF-8 sequence that begins here, 0 if it is not one (or not a character XML allows).
@@ -202,27 +177,70 @@ std::string render_html(const Page& page) {
   if (!page.data.empty() && !nlohmann::json::accept(page.data)) {
     throw Error(fmt::format("The data of the page '{}' is not JSON.", page.title));
   }
+  Ids ids;
+  std::string body, contents;
+  const auto entry = [&](const std::string& id, const std::string& title, const std::string& inner = "") {
+    contents += fmt::format("<li><a href=\"#{}\">{}</a>{}</li>\n", id, escape_markup(title), inner);
+  };
+  if (!page.claims.rows.empty()) body += render(page.claims, 2);
+  for (const Figure& figure : page.figures) {
+    const std::string id = ids.add(figure.name);
+    entry(id, figure.title);
+    body += render(figure, id, 2);
+  }
+  for (const ReportTable& table : page.tables) body += render(table, 2);
+  for (const PageSection& section : page.sections) {
+    const std::string id = ids.add("run-" + section.title);
+    std::string inner;
+    body +=
+        fmt::format("<section class=\"run\" id=\"{}\">\n<h2>{}</h2>\n", id, escape_markup(section.title)) +
+        sentences(section.verdict, section.paragraphs);
+    if (!section.link.empty()) {
+      body += fmt::format("<p><a href=\"{}\">The run's own report</a></p>\n", address(section.link));
+    }
+    if (!section.claims.rows.empty()) body += render(section.claims, 3);
+    for (const Figure& figure : section.figures) {
+      const std::string figure_id = ids.add(figure.name);
+      inner += fmt::format("<li><a href=\"#{}\">{}</a></li>", figure_id, escape_markup(figure.title));
+      body += render(figure, figure_id, 3);
+    }
+    for (const ReportTable& table : section.tables) body += render(table, 3);
+    body += "</section>\n";
+    const bool brief = inner.empty() || page.sections.size() > kMostListedWithFigures;
+    entry(id, section.title, brief ? "" : "<ul>" + inner + "</ul>");
+  }
+  if (page.figures.size() > kMostWithoutContents || !page.sections.empty()) {
+    contents = "<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n<ul>\n" + contents + "</ul>\n</nav>\n";
+  } else {
+    contents.clear();
+  }
   const std::string title = escape_markup(page.title);
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
       "script-src 'unsafe-inline'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<h1>{}</h1>\n",
-      title, kStyle, title);
-  if (!page.verdict.empty())
-    html += fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(page.verdict));
-  for (const std::string& paragraph : page.paragraphs)
-    html += fmt::format("<p>{}</p>\n", escape_markup(paragraph));
-  if (!page.claims.rows.empty()) html += render(page.claims);
-  for (const Figure& figure : page.figures) html += render(figure);
-  for (const ReportTable& table : page.tables) html += render(table);
-  html += fmt::format("<footer>{}</footer>\n<div id=\"hint\" hidden></div>\n", escape_markup(page.footer));
+      "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<header>\n<h1>{0}</h1>\n"
+      "<button type=\"button\" id=\"theme\">Theme: auto</button>\n</header>\n<main>\n",
+      title, kPageCss);
+  html += sentences(page.verdict, page.paragraphs) + contents + body;
+  html += fmt::format(
+      "</main>\n<footer>{}</footer>\n<div id=\"hint\" hidden></div>\n"
+      "<div id=\"live\" class=\"unseen\" aria-live=\"polite\"></div>\n",
+      escape_markup(page.footer));
   if (!page.data.empty()) {
     html +=
         fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n", escape_json(page.data));
   }
-  return html + fmt::format("<script>{}</script>\n</body>\n</html>\n", kScript);
+  html += "<script>";
+  html += kPageJs;
+  return html + "</script>\n</body>\n</html>\n";
+}
+
+std::string settings_text(const Provenance& provenance, std::string_view settings) {
+  return fmt::format("{}{}seed {} · normscope {} ({}, {}, {} thread{})", settings,
+                     settings.empty() ? "" : " · ", provenance.seed, provenance.version, provenance.commit,
+                     provenance.isa, provenance.threads, provenance.threads == 1 ? "" : "s");
 }
 
 }  // namespace normscope

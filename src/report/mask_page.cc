@@ -68,7 +68,7 @@ Page mask_page(const MaskFigure& figure, const Provenance& provenance, std::stri
   page.figures.push_back(
       {"mask", figure.panels.size() == 1 ? "The mask" : "The masks",
        "Rows are tokens, columns what they attend to. Small masks are also drawn as graphs.",
-       mask_svg(figure), mask_csv(figure)});
+       mask_svg(figure), mask_csv(figure), settings_text(provenance)});
   page.tables.push_back({"As graphs", mask_table(figure)});
   page.footer = fmt::format("seed {} · normscope {} ({}, {})", provenance.seed, provenance.version,
                             provenance.commit, provenance.isa);

@@ -70,9 +70,11 @@ std::string matrix_svg(const Panel& panel, double left, double top) {
   const Cells cells = cells_of(panel.mask);
   const double scale = kTile / static_cast<double>(cells.across);
   std::string svg = fmt::format(
-      "<g transform=\"translate({:.1f} {:.1f}) scale({:.5f})\" "
+      "<g class=\"matrix\"{}{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-tokens=\"{}\" "
+      "data-columns=\"{}\" transform=\"translate({:.1f} {:.1f}) scale({:.5f})\" "
       "shape-rendering=\"crispEdges\">\n{}</g>\n",
-      left, top, scale, cells_svg(cells));
+      draw::attribute("data-where", "mask=" + panel.name), draw::attribute("data-title", panel.name), left,
+      top, left + kTile, top + kTile, n, cells.across, left, top, scale, cells_svg(cells));
   svg += fmt::format(
       "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" "
       "stroke=\"#8a8f98\"/>\n",
@@ -121,8 +123,9 @@ class Graph {
       nodes += node(i);
     }
     const std::string key = panel_.properties.centres.empty() ? "no token reaches all" : "orange: centres";
-    return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#5f6670\" stroke-opacity=\"0.6\"/>\n", lines) +
-           fmt::format("<path d=\"{}\" fill=\"#3d434b\"/>\n", heads) + nodes +
+    return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.5\"/>\n",
+                       lines) +
+           fmt::format("<path d=\"{}\" fill-opacity=\"0.75\"/>\n", heads) + nodes +
            text(middle_.x, middle_.y + kTile / 2 + 18, "text-anchor=\"middle\"",
                 "information flows along the arrows; " + key);
   }
@@ -160,8 +163,10 @@ class Graph {
     std::string svg;
     if (panel_.mask.attends(token, token)) {
       const Point loop = at + (node_ + 3) * direction(token);
-      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\" fill=\"none\" stroke=\"#5f6670\"/>\n",
-                         loop.x, loop.y);
+      svg += fmt::format(
+          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\" fill=\"none\" stroke=\"currentColor\" "
+          "stroke-opacity=\"0.6\"/>\n",
+          loop.x, loop.y);
     }
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" fill=\"{}\" stroke=\"#3d434b\">{}</circle>\n", at.x,

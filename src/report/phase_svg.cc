@@ -69,15 +69,19 @@ std::string arrow(const Frame& frame, const PhaseFigure::Arrow& arrow) {
       arc_path(frame, kArrows, from, to), tip.x, tip.y, inner.x, inner.y, outer.x, outer.y);
 }
 
+const char* class_of(MarkKind kind) {
+  return kind == MarkKind::attracting ? "attracting" : kind == MarkKind::repelling ? "repelling" : "hollow";
+}
+
 // ring: radius of a hollow one
 std::string mark_shape(MarkKind kind, double x, double y, std::string_view inner, double ring = 6.5) {
   switch (kind) {
     case MarkKind::attracting:
-      return fmt::format("<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\">{}</circle>", x, y,
-                         inner);
+      return fmt::format("<circle class=\"point attracting\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\">{}</circle>",
+                         x, y, inner);
     case MarkKind::repelling:
-      return fmt::format("<path class=\"point\" d=\"M{:.1f} {:.1f}l7 7l-7 7l-7 -7Z\">{}</path>", x, y - 7,
-                         inner);
+      return fmt::format("<path class=\"point repelling\" d=\"M{:.1f} {:.1f}l7 7l-7 7l-7 -7Z\">{}</path>", x,
+                         y - 7, inner);
     case MarkKind::singular:
       break;
   }
@@ -155,9 +159,10 @@ std::string path_svg(const Frame& frame, const Panel& panel, const PhaseFigure::
     }
   }
   return fmt::format(
-             "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\" stroke-opacity=\"0.75\"/>\n",
-             line, draw::colour(style)) +
-         dots + rings;
+             "<g{}>\n<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\" "
+             "stroke-opacity=\"0.75\"/>\n",
+             draw::named(path.name), line, draw::colour(style)) +
+         dots + rings + "</g>\n";
 }
 
 std::string panel_svg(const Panel& panel, draw::Names& names, double left, double top) {
@@ -173,9 +178,10 @@ std::string panel_svg(const Panel& panel, draw::Names& names, double left, doubl
   for (const auto& arc : panel.arcs) {
     if (!drawable(arc.from, arc.to)) continue;
     svg += fmt::format(
-        "<path class=\"arc\" d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"9\" "
+        "<path class=\"arc\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"9\" "
         "stroke-opacity=\"0.45\">{}</path>\n",
-        arc_path(frame, frame.unit, arc.from, arc.to), draw::colour(names.index_of(arc.name)),
+        draw::named(arc.name), arc_path(frame, frame.unit, arc.from, arc.to),
+        draw::colour(names.index_of(arc.name)),
         draw::hint(arc.hint.empty() ? arc.name : arc.name + "\n" + arc.hint));
   }
   for (const auto& each : panel.arrows) svg += arrow(frame, each);
@@ -190,7 +196,8 @@ bool hollow(const std::string& name) {
 
 std::string map_cells(const Map& map, draw::Names& names, double x0, double y0) {
   const double side = kMap / static_cast<double>(map.cells);
-  std::string svg, rings;
+  std::vector<std::string> shapes(map.names.size());  // one group per name, which the legend can hide
+  std::string rings;
   for (std::size_t row = 0; row < map.cells; ++row) {
     const double y = y0 + kMap - side * static_cast<double>(row + 1);
     for (std::size_t column = 0; column < map.cells;) {
@@ -204,12 +211,15 @@ std::string map_cells(const Map& map, draw::Names& names, double x0, double y0) 
         }
         continue;
       }
-      svg +=
+      shapes[value] +=
           fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>",
                       x0 + side * static_cast<double>(first), y, side * static_cast<double>(column - first),
                       side, draw::colour(names.index_of(map.names[value])));
     }
-    svg += "\n";
+  }
+  std::string svg;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (!shapes[i].empty()) svg += fmt::format("<g{}>{}</g>\n", draw::named(map.names[i]), shapes[i]);
   }
   // One opacity for all, or neighbours that share a pixel would show a seam.
   return "<g opacity=\"0.55\" shape-rendering=\"crispEdges\">\n" + svg + "</g>\n" + rings;
@@ -277,7 +287,8 @@ std::vector<draw::LegendEntry> legend_of(const PhaseFigure& figure, draw::Names&
                                                     {MarkKind::repelling, "repels"},
                                                     {MarkKind::singular, "the row becomes zero"}};
   for (const auto& [kind, words] : kinds) {
-    if (marks[static_cast<int>(kind)]) entries.push_back({mark_shape(kind, 20, 0, ""), words});
+    if (marks[static_cast<int>(kind)])
+      entries.push_back({mark_shape(kind, 20, 0, ""), words, class_of(kind)});
   }
   return entries;
 }
@@ -307,16 +318,11 @@ std::string phase_svg(const PhaseFigure& figure) {
 }
 
 std::string phase_csv(const PhaseFigure& figure) {
-  const auto field = [](const std::string& words) {
-    if (words.find_first_of(",\"\r\n") == std::string::npos) return words;
-    std::string quoted = "\"";
-    for (const char c : words) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted + "\"";
-  };
   std::string csv = "panel,kind,name,step,x,y\n";
   const auto row = [&](const std::string& panel, const char* kind, const std::string& name, std::size_t step,
                        double x, double y) {
-    csv += fmt::format("{},{},{},{},{},{}\n", field(panel), kind, field(name), step, x, y);
+    csv +=
+        fmt::format("{},{},{},{},{},{}\n", draw::csv_field(panel), kind, draw::csv_field(name), step, x, y);
   };
   for (const Panel& panel : figure.panels) {
     for (const auto& mark : panel.marks) row(panel.title, "point", mark.label, 0, mark.x, mark.y);

@@ -19,6 +19,7 @@ constexpr double kWidth = 1100, kEdge = 12, kColumnGap = 20, kTitle = 34, kHeigh
 constexpr double kColumn = (kWidth - 2 * kEdge - kColumnGap) / 2;
 constexpr double kRadius = 168;  // of the largest point
 constexpr double kTriad = 34;
+constexpr double kAzimuth = 20, kElevation = 9;  // of the viewer, in degrees; page.js turns on from there
 constexpr double kBeyond = 1.12;  // radius of the plane's disc and half the axis, in largest points
 
 // Right and down are pixels for a unit length of one, near points at the viewer.
@@ -31,7 +32,8 @@ struct Projected {
 // shows the plane orthogonal to u nearly edge-on; the azimuth keeps the axes apart from u and from each
 // other.
 Projected project(double x, double y, double z) {
-  static const double azimuth = 20 * std::numbers::pi / 180, elevation = 9 * std::numbers::pi / 180;
+  static const double azimuth = kAzimuth * std::numbers::pi / 180,
+                      elevation = kElevation * std::numbers::pi / 180;
   const double first = (x - y) / std::sqrt(2.0), second = (x + y - 2 * z) / std::sqrt(6.0);
   const double along = (x + y + z) / std::sqrt(3.0);
   const double right = -std::sin(azimuth) * first + std::cos(azimuth) * second;
@@ -93,7 +95,7 @@ struct Item {
   Projected at;
 };
 
-std::string item_svg(const Item& item, Styles& styles, double x0, double y0) {
+std::string item_svg(const Item& item, Styles& styles, double x0, double y0, double unit) {
   const Point& point = *item.point;
   const std::size_t style = styles.names.index_of(item.group->name);
   const double nearness = std::clamp((item.at.near + 1) / 2, 0.0, 1.0), opacity = 0.4 + 0.55 * nearness;
@@ -101,16 +103,20 @@ std::string item_svg(const Item& item, Styles& styles, double x0, double y0) {
   const std::string words = !point.hint.empty() ? point.hint
                                                 : fmt::format("{}: ({:.4g}, {:.4g}, {:.4g})",
                                                               item.group->name, point.x, point.y, point.z);
+  // From these the page's script draws the point again when the scene is turned.
+  const std::string place = fmt::format("{} data-at=\"{:.5g} {:.5g} {:.5g}\"", draw::named(item.group->name),
+                                        point.x / unit, point.y / unit, point.z / unit);
   if (!item.group->arrows) {
-    return fmt::format("<path class=\"point\" d=\"{}\" fill=\"{}\" fill-opacity=\"{:.2f}\">{}</path>\n",
-                       shape(style, x, y, 2.6 + 2.6 * nearness), draw::colour(style), opacity,
-                       draw::hint(words));
+    return fmt::format(
+        "<path class=\"point\"{} data-shape=\"{}\" d=\"{}\" fill=\"{}\" fill-opacity=\"{:.2f}\">{}</path>\n",
+        place, style % 4, shape(style, x, y, 2.6 + 2.6 * nearness), draw::colour(style), opacity,
+        draw::hint(words));
   }
   return fmt::format(
-      "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1f}\" "
+      "<g{}><path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1f}\" "
       "stroke-opacity=\"{:.2f}\" stroke-dasharray=\"{}\"/>\n"
-      "<path class=\"point\" d=\"{}\" fill=\"{}\" fill-opacity=\"{:.2f}\">{}</path>\n",
-      x0, y0, x, y, draw::colour(style), 1.2 + nearness, opacity,
+      "<path class=\"point\" d=\"{}\" fill=\"{}\" fill-opacity=\"{:.2f}\">{}</path></g>\n",
+      place, x0, y0, x, y, draw::colour(style), 1.2 + nearness, opacity,
       draw::dash(styles.arrows.index_of(item.group->name)), arrow_head(x0, y0, x, y, 8 + 4 * nearness),
       draw::colour(style), opacity, draw::hint(words));
 }
@@ -119,17 +125,18 @@ std::string ones_plane(double x0, double y0) {
   const Projected top = project(1 / std::sqrt(3.0), 1 / std::sqrt(3.0), 1 / std::sqrt(3.0));
   const double half = kBeyond * kRadius, flat = std::sqrt(1 - top.down * top.down);
   return fmt::format(
-             "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" fill=\"none\" stroke=\"currentColor\" "
+             "<path class=\"ones\" d=\"M{0:.1f} {1:.1f}L{0:.1f} {2:.1f}\" fill=\"none\" "
+             "stroke=\"currentColor\" "
              "stroke-opacity=\"0.6\" stroke-dasharray=\"6 4\"/>\n"
-             "<ellipse cx=\"{0:.1f}\" cy=\"{3:.1f}\" rx=\"{4:.1f}\" ry=\"{5:.1f}\" fill-opacity=\"0.09\" "
-             "stroke=\"currentColor\" stroke-opacity=\"0.35\"/>\n",
+             "<ellipse class=\"plane\" cx=\"{0:.1f}\" cy=\"{3:.1f}\" rx=\"{4:.1f}\" ry=\"{5:.1f}\" "
+             "fill-opacity=\"0.09\" stroke=\"currentColor\" stroke-opacity=\"0.35\"/>\n",
              x0, y0 - half * top.down, y0 + half * top.down, y0, half, half * flat) +
-         draw::text(x0 + 7, y0 + half * top.down + 8, "", "(1, 1, 1)") +
+         draw::text(x0 + 7, y0 + half * top.down + 8, "class=\"ones-label\"", "(1, 1, 1)") +
          draw::text(x0 + half + 5, y0 + 4, "", "⟂ (1, 1, 1)");
 }
 
 std::string triad(double x0, double y0) {
-  std::string svg;
+  std::string svg = fmt::format("<g class=\"triad\" data-centre=\"{:.1f} {:.1f}\">\n", x0, y0);
   const Projected axes[] = {project(1, 0, 0), project(0, 1, 0), project(0, 0, 1)};
   for (std::size_t i = 0; i < 3; ++i) {
     const double x = x0 + kTriad * axes[i].right, y = y0 + kTriad * axes[i].down;
@@ -140,12 +147,17 @@ std::string triad(double x0, double y0) {
     svg += draw::text(x0 + (kTriad + 13) * axes[i].right, y0 + (kTriad + 13) * axes[i].down + 4,
                       "text-anchor=\"middle\"", std::string(1, "xyz"[i]));
   }
-  return svg;
+  return svg + "</g>\n";
 }
 
 std::string panel_svg(const Panel& panel, Styles& styles, double left, double top) {
   const double x0 = left + kColumn / 2, y0 = top + kHeight / 2, largest = largest_norm(panel);
-  std::string svg = draw::fitted_text(left, top - 12, "font-size=\"13.5\"", panel.title, 13.5, kColumn);
+  std::string svg = fmt::format(
+      "<g class=\"panel\" data-kind=\"3d\"{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" "
+      "data-centre=\"{:.1f} {:.1f}\" data-radius=\"{}\" data-beyond=\"{}\" data-view=\"{} {}\">\n",
+      draw::attribute("data-title", panel.title), left, top, left + kColumn, top + kHeight, x0, y0, kRadius,
+      kBeyond, kAzimuth, kElevation);
+  svg += draw::fitted_text(left, top - 12, "font-size=\"13.5\"", panel.title, 13.5, kColumn);
   svg += fmt::format(
       "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" fill=\"none\" stroke=\"currentColor\" "
       "stroke-opacity=\"0.13\"/>\n",
@@ -162,10 +174,13 @@ std::string panel_svg(const Panel& panel, Styles& styles, double left, double to
   }
   std::stable_sort(items.begin(), items.end(),
                    [](const Item& a, const Item& b) { return a.at.near < b.at.near; });
-  for (const Item& item : items) svg += item_svg(item, styles, x0, y0);
+  svg += "<g class=\"items\">\n";
+  for (const Item& item : items) svg += item_svg(item, styles, x0, y0, unit);
   const std::string note =
       items.empty() ? "nothing to draw" : fmt::format("circle: the largest norm, {:.4g}", largest);
-  return svg + draw::text(left + kColumn, top + kHeight - 8, "text-anchor=\"end\" font-size=\"11.5\"", note);
+  return svg + "</g>\n" +
+         draw::text(left + kColumn, top + kHeight - 8, "text-anchor=\"end\" font-size=\"11.5\"", note) +
+         "</g>\n";
 }
 
 std::vector<draw::LegendEntry> legend_of(const ScatterFigure& figure, Styles& styles) {

@@ -190,7 +190,7 @@ TEST_F(TrainCommand, ARunIsADirectory) {
   std::set<std::string> names;
   for (const auto& [name, bytes] : files) names.insert(name);
   EXPECT_EQ(names, (std::set<std::string>{"config.json", kLog, kCheckpoint, "geometry.safetensors",
-                                          "results.json"}));
+                                          "report.html", "results.json"}));
   EXPECT_EQ(json::parse(files.at("results.json")), json::parse(outcome.out));
   const json config = json::parse(files.at("config.json"));
   EXPECT_EQ(config["command"], "train majority");

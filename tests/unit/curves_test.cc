@@ -69,6 +69,42 @@ TEST(Curves, LongCurvesHaveSixtyHintsWithBothEnds) {
   EXPECT_EQ(count(svg, "<title>a, x 169: "), 1u);
 }
 
+TEST(Curves, ElementsNameTheirCurveAndPanelsTheirFrame) {
+  auto panel = panel_of({line("a<b", 5)});
+  panel.log_y = true;
+  panel.marks = {{"a<b", 1, 2, ""}};
+  const std::string svg = curves_svg({{panel}, ""});
+  for (const char* kind : {"line", "band", "mark"})
+    EXPECT_EQ(count(svg, "class=\"" + std::string(kind) + "\" data-name=\"a&lt;b\""), 1u) << kind;
+  EXPECT_EQ(count(svg, "<g class=\"entry\" data-toggle=\"a&lt;b\">"), 1u);
+  EXPECT_EQ(count(svg, "<g class=\"entry\" data-toggle-class=\"mark\">"), 1u);
+  EXPECT_EQ(count(svg, "data-kind=\"xy\" data-title=\"panel\" data-axes=\"step\nloss\""), 1u);
+  EXPECT_EQ(count(svg, "data-log=\"y\""), 1u);
+  EXPECT_EQ(count(svg, " data-x=\"1\" data-y=\"2\""), 1u);
+}
+
+TEST(Curves, LongLinesAreDrawnWithWhatPixelsCanShow) {
+  CurveFigure::Curve curve{"a", {}, {}, {}, {}};
+  for (int i = 0; i < 200'000; ++i) {
+    curve.x.push_back(i);
+    curve.y.push_back(i == 77'777 ? 50 : std::sin(i * 0.37));
+  }
+  CurveFigure figure{{panel_of({curve})}, ""};
+  const std::string svg = curves_svg(figure);
+  EXPECT_TRUE(sound(svg));
+  EXPECT_LT(svg.size(), 250'000u);
+  // Thinning the data keeps the ends and the peak.
+  const std::size_t left_out = thin(figure, 1000);
+  EXPECT_EQ(left_out, 200'000u - figure.panels[0].curves[0].x.size());
+  const auto& kept = figure.panels[0].curves[0];
+  EXPECT_LE(kept.x.size(), 1000u);
+  EXPECT_EQ(kept.x.front(), 0);
+  EXPECT_EQ(kept.x.back(), 199'999);
+  EXPECT_EQ(*std::max_element(kept.y.begin(), kept.y.end()), 50);
+  EXPECT_TRUE(std::is_sorted(kept.x.begin(), kept.x.end()));
+  EXPECT_EQ(thin(figure, 1000), 0u);
+}
+
 TEST(Curves, ANameLooksTheSameInEveryPanel) {
   // "c" is third in the legend; in the second panel it is alone.
   CurveFigure figure{{panel_of({line("a", 3), line("b", 3), line("c", 3)}), panel_of({line("c", 3)})}, ""};
@@ -315,7 +351,7 @@ TEST(Scatter, CsvHoldsEveryPoint) {
 TEST(FigurePage, HintsOfAllShapesAreShown) {
   Page page;
   page.figures = {{"f", "t", "c", scatter_svg({{cloud()}, ""}), ""}};
-  EXPECT_NE(render_html(page).find("'figure svg * > title'"), std::string::npos);
+  EXPECT_NE(render_html(page).find("svg.querySelectorAll('* > title')"), std::string::npos);
 }
 
 }  // namespace

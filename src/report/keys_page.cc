@@ -1,0 +1,178 @@
+#include "report/keys_page.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace normscope {
+namespace {
+
+constexpr std::size_t kMostCurves = 8, kBins = 40, kMostRows = 50;
+
+std::string counted(std::size_t part, std::size_t whole) {
+  return whole == 0 ? "0"
+                    : fmt::format("{} ({:.1f} %)", part,
+                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+struct Bins {
+  double low = 0, high = 0;  // powers of ten
+};
+
+// Of what is positive: the logarithms' range, a little wider.
+Bins bins_of(const std::vector<std::vector<double>>& groups) {
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& values : groups) {
+    for (const double value : values) {
+      if (!(value > 0) || !std::isfinite(value)) continue;
+      low = std::min(low, std::log10(value));
+      high = std::max(high, std::log10(value));
+    }
+  }
+  if (low > high) return {};
+  const double more = std::max(0.05, 0.02 * (high - low));
+  return {low - more, high + more};
+}
+
+// The outline of a histogram over equal steps of the logarithm.
+CurveFigure::Curve outline(const std::string& name, const std::vector<double>& values, const Bins& bins) {
+  std::vector<std::size_t> counts(kBins);
+  for (const double value : values) {
+    if (!(value > 0) || !std::isfinite(value)) continue;
+    const double place = (std::log10(value) - bins.low) / (bins.high - bins.low) * kBins;
+    ++counts[std::min<std::size_t>(kBins - 1, static_cast<std::size_t>(std::max(0.0, place)))];
+  }
+  CurveFigure::Curve curve;
+  curve.name = name;
+  for (std::size_t b = 0; b < kBins; ++b) {
+    for (const std::size_t end : {b, b + 1}) {
+      // A hair inside, so that the two ends of a bin are not at the same place as those of its neighbours.
+      const double share =
+          (static_cast<double>(end) + (end == b ? 0.01 : -0.01)) / static_cast<double>(kBins);
+      curve.x.push_back(std::pow(10, bins.low + share * (bins.high - bins.low)));
+      curve.y.push_back(static_cast<double>(counts[b]));
+    }
+  }
+  return curve;
+}
+
+CurveFigure::Panel histogram(const std::string& title, const std::string& label,
+                             const std::vector<std::string>& names,
+                             const std::vector<std::vector<double>>& groups) {
+  CurveFigure::Panel panel;
+  panel.title = title;
+  panel.x_label = label;
+  panel.y_label = "keys";
+  panel.log_x = true;
+  panel.y_low = 0;
+  const Bins bins = bins_of(groups);
+  if (bins.low == bins.high) return panel;
+  for (std::size_t g = 0; g < groups.size(); ++g) panel.curves.push_back(outline(names[g], groups[g], bins));
+  return panel;
+}
+
+}  // namespace
+
+KeysRun::Set summary_of(const KeySet& set) {
+  KeysRun::Set summary{set.n, set.d, set.rank, set.counts, set.robust_counts, {}, {}};
+  for (const KeyVerdict& key : set.keys) {
+    if (key.verdict == Verdict::selectable) summary.margins.push_back(key.margin);
+    if (key.verdict == Verdict::unselectable) summary.depths.push_back(key.depth);
+  }
+  return summary;
+}
+
+std::string keys_verdict(const KeysRun& run) {
+  KeyCounts all;
+  std::size_t keys = 0;
+  for (const KeysRun::Set& set : run.sets) {
+    all.selectable += set.counts.selectable;
+    all.tied += set.counts.tied;
+    all.unselectable += set.counts.unselectable;
+    keys += set.n;
+  }
+  if (keys == 0) return "";
+  return fmt::format("Of {} keys{}, {} are selectable, {} tied and {} unselectable.", keys,
+                     run.sets.size() > 1 ? fmt::format(" in {} sets", run.sets.size()) : "",
+                     counted(all.selectable, keys), counted(all.tied, keys), counted(all.unselectable, keys));
+}
+
+ReportTable keys_table(const KeysRun& run, std::size_t most) {
+  ReportTable table{"Verdicts",
+                    {{"set", "keys", "dimensions", "rank", "selectable", "robustly", "tied", "robustly",
+                      "unselectable", "robustly", "smallest margin"}}};
+  if (run.sets.size() > most)
+    table.title += fmt::format(" of the first {} of {} sets", most, run.sets.size());
+  for (std::size_t s = 0; s < std::min(most, run.sets.size()); ++s) {
+    const KeysRun::Set& set = run.sets[s];
+    const auto least = std::min_element(set.margins.begin(), set.margins.end());
+    table.rows.push_back(
+        {std::to_string(s), std::to_string(set.n), std::to_string(set.d), std::to_string(set.rank),
+         counted(set.counts.selectable, set.n), std::to_string(set.robust.selectable),
+         counted(set.counts.tied, set.n), std::to_string(set.robust.tied),
+         counted(set.counts.unselectable, set.n), std::to_string(set.robust.unselectable),
+         least == set.margins.end() || !std::isfinite(*least) ? "–" : fmt::format("{:.4g}", *least)});
+  }
+  return table;
+}
+
+std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings) {
+  const bool apart = run.sets.size() <= kMostCurves;
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> margins, depths;
+  for (std::size_t s = 0; s < run.sets.size(); ++s) {
+    if (apart || s == 0) {
+      names.push_back(run.sets.size() == 1 ? "keys" : apart ? fmt::format("set {}", s) : "all sets");
+      margins.emplace_back();
+      depths.emplace_back();
+    }
+    margins.back().insert(margins.back().end(), run.sets[s].margins.begin(), run.sets[s].margins.end());
+    depths.back().insert(depths.back().end(), run.sets[s].depths.begin(), run.sets[s].depths.end());
+  }
+  const auto any = [](const auto& groups) {
+    return std::any_of(groups.begin(), groups.end(), [](const auto& values) {
+      return std::any_of(values.begin(), values.end(),
+                         [](double value) { return value > 0 && std::isfinite(value); });
+    });
+  };
+  CurveFigure curves;
+  if (any(margins))
+    curves.panels.push_back(histogram("Margins of selectable keys",
+                                      run.lower_bounds ? "margin (lower bound)" : "margin", names, margins));
+  if (any(depths))
+    curves.panels.push_back(histogram("Depths of unselectable keys", "depth (lower bound)", names, depths));
+  if (curves.panels.empty()) return {};
+  Figure figure{
+      "margins", "How near the keys are to another verdict",
+      "Keys by margin (how far the best query of norm 1 lifts a selectable key above all others) and by "
+      "depth "
+      "(how far inside the hull of the others an unselectable key lies), in equal steps of the logarithm."};
+  figure.svg = curves_svg(curves);
+  figure.csv = curves_csv(curves);
+  figure.settings = settings;
+  return {figure};
+}
+
+Page keys_page(const KeysRun& run, const Provenance& provenance, std::string data) {
+  Page page;
+  page.title = "Which keys attention can select";
+  page.verdict = keys_verdict(run);
+  page.paragraphs = {fmt::format("{}{}.", run.source, run.norm == "none" ? "" : ", after " + run.norm),
+                     "A key is selectable if some query gives it the strictly highest score, tied if some "
+                     "query puts it on top but "
+                     "never alone, unselectable if every query that tells the keys apart scores another key "
+                     "strictly higher. Robust "
+                     "verdicts are those that no rounding of the numbers can have caused. Witnesses and "
+                     "covers are in results.json."};
+  const std::string made =
+      settings_text(provenance, run.source + (run.norm == "none" ? "" : ", norm " + run.norm));
+  page.claims = keys_table(run, kMostRows);
+  page.figures = keys_figures(run, made);
+  page.footer = made;
+  page.data = std::move(data);
+  return page;
+}
+
+}  // namespace normscope

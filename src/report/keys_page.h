@@ -1,0 +1,30 @@
+#pragma once
+// Verdicts on sets of keys: counts, and how near to losing them the keys are.
+#include <string>
+#include <vector>
+
+#include "normscope/keys.h"
+#include "normscope/report.h"
+
+namespace normscope {
+
+struct KeysRun {
+  struct Set {
+    std::size_t n = 0, d = 0, rank = 0;
+    KeyCounts counts, robust;
+    std::vector<double> margins, depths;  // of the selectable and of the unselectable keys; empty: not known
+  };
+  std::string source, norm;   // the file, and what was applied to its keys
+  bool lower_bounds = false;  // of margins
+  std::vector<Set> sets;
+};
+KeysRun::Set summary_of(const KeySet& set);
+
+std::string keys_verdict(const KeysRun& run);
+// A header and a row per set, of at most `most` sets.
+ReportTable keys_table(const KeysRun& run, std::size_t most);
+// Histograms of margins and depths; no figure if none is known.
+std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings);
+Page keys_page(const KeysRun& run, const Provenance& provenance, std::string data);
+
+}  // namespace normscope

@@ -1,0 +1,41 @@
+#pragma once
+// One report over several runs: what they are, what differs, their figures drawn anew from what they stored.
+#include <functional>
+
+#include "report/run_files.h"
+#include "report/training_page.h"
+
+namespace normscope {
+
+class RunsReport {
+ public:
+  struct Options {
+    std::filesystem::path folder;  // of the report: links to the runs' own reports are relative to it
+    // Published values that a training with these settings may be held against.
+    std::function<TrainingMarks(const nlohmann::ordered_json& settings)> marks;
+    std::size_t runs = 1;                 // how many will be added: they share the room for figures
+    std::size_t most_bytes = 15'000'000;  // of all figures
+  };
+  explicit RunsReport(Options options) : options_(std::move(options)), left_(options_.most_bytes) {}
+
+  // What is not needed any more is dropped, so that the results of one run at a time are held. Throws
+  // InputError if the results are not what the command writes.
+  void add(RunFiles run);
+  Page page(const Provenance& provenance) const;
+
+ private:
+  struct Known {
+    std::string name, command, version, state, verdict;
+    std::string seed;
+    nlohmann::ordered_json options;
+    TrainingLog log;
+  };
+  void keep_what_fits(PageSection& section);
+
+  Options options_;
+  std::size_t left_;
+  std::vector<Known> runs_;
+  std::vector<PageSection> sections_;
+};
+
+}  // namespace normscope

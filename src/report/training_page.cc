@@ -1,0 +1,196 @@
+#include "report/training_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "normscope/statistics.h"
+
+namespace normscope {
+namespace {
+
+constexpr std::size_t kMostPoints = 1200;  // per curve: twice the pixels of a panel
+
+struct Quantity {
+  const char *title, *unit;
+  bool log;
+  double least, most;  // no interval goes beyond
+};
+constexpr Quantity kQuantities[] = {{"Training loss", "cross-entropy, nats", true, 0, 1e300},
+                                    {"Test accuracy per position", "share right", false, 0, 1},
+                                    {"Angle of the queries to 1", "degrees", false, 0, 90},
+                                    {"Attention: distance from uniform", "total variation", false, 0, 1}};
+
+std::vector<std::string> norms_of(std::span<const TrainingSeries> series) {
+  std::vector<std::string> norms;
+  for (const TrainingSeries& each : series) {
+    if (std::find(norms.begin(), norms.end(), each.norm) == norms.end()) norms.push_back(each.norm);
+  }
+  return norms;
+}
+
+CurveFigure::Curve curve_of(std::span<const TrainingSeries> series, const std::string& norm,
+                            std::size_t measure) {
+  std::map<double, std::vector<double>> by_step;
+  for (const TrainingSeries& each : series) {
+    if (each.norm != norm) continue;
+    for (const auto& row : each.rows) {
+      if (std::isfinite(row.values[measure])) by_step[row.step].push_back(row.values[measure]);
+    }
+  }
+  const Quantity& quantity = kQuantities[measure];
+  CurveFigure::Curve curve;
+  curve.name = norm;
+  bool band = false;
+  std::size_t seeds = by_step.empty() ? 0 : by_step.begin()->second.size();
+  for (const auto& [step, values] : by_step) {
+    const Interval interval = mean_interval(values);
+    if (values.size() != seeds) {  // a mean over other seeds does not go on from the one before
+      for (std::vector<double>* gap : {&curve.y, &curve.low, &curve.high}) gap->push_back(std::nan(""));
+      curve.x.push_back((curve.x.back() + step) / 2);
+      seeds = values.size();
+    }
+    curve.x.push_back(step);
+    curve.y.push_back(interval.mean);
+    curve.low.push_back(std::max(interval.low, quantity.least));
+    curve.high.push_back(std::min(interval.high, quantity.most));
+    band = band || interval.count > 1;
+  }
+  if (!band) curve.low.clear(), curve.high.clear();
+  return curve;
+}
+
+std::string last_value(std::span<const TrainingSeries> series, const std::string& norm, std::size_t measure,
+                       int digits, double factor = 1) {
+  std::vector<double> values;
+  for (const TrainingSeries& each : series) {
+    if (each.norm == norm && !each.rows.empty() && std::isfinite(each.rows.back().values[measure]))
+      values.push_back(factor * each.rows.back().values[measure]);
+  }
+  const Interval interval = mean_interval(values);
+  if (interval.count == 0) return "–";
+  return interval.count == 1
+             ? fmt::format("{:.{}f}", interval.mean, digits)
+             : fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half_width(), digits);
+}
+
+std::string seeds_of(std::span<const TrainingSeries> series) {
+  std::set<std::uint64_t> seeds;
+  for (const TrainingSeries& each : series) seeds.insert(each.seed);
+  constexpr std::size_t most = 20;
+  std::string text = seeds.size() == 1 ? "seed " : "seeds ";
+  std::size_t shown = 0;
+  for (const std::uint64_t seed : seeds) {
+    if (++shown > most) break;
+    text += fmt::format("{}{}", shown == 1 ? "" : ", ", seed);
+  }
+  return text + (seeds.size() > most ? " …" : "");
+}
+
+}  // namespace
+
+CurveFigure training_curves(std::span<const TrainingSeries> series, const TrainingMarks& marks) {
+  CurveFigure figure;
+  double last = 0;
+  for (const TrainingSeries& each : series) {
+    if (!each.rows.empty()) last = std::max(last, each.rows.back().step);
+  }
+  for (std::size_t m = 0; m < std::size(kQuantities); ++m) {
+    CurveFigure::Panel& panel = figure.panels.emplace_back();
+    panel.title = kQuantities[m].title;
+    panel.x_label = "training step";
+    panel.y_label = kQuantities[m].unit;
+    panel.log_y = kQuantities[m].log;
+    for (const std::string& norm : norms_of(series)) panel.curves.push_back(curve_of(series, norm, m));
+    for (const CurveFigure::Mark& mark : marks[m]) {
+      if (mark.x <= last) panel.marks.push_back(mark);
+    }
+  }
+  return figure;
+}
+
+Figure training_figure(std::span<const TrainingSeries> series, const TrainingMarks& marks,
+                       const std::string& settings) {
+  CurveFigure curves = training_curves(series, marks);
+  const std::size_t left_out = thin(curves, kMostPoints);
+  Figure figure{"training", "Training, by norm",
+                "Means over seeds; bands are their 95 % intervals. A gap is where some seeds end."};
+  const bool published = std::any_of(curves.panels.begin(), curves.panels.end(),
+                                     [](const auto& panel) { return !panel.marks.empty(); });
+  if (published) figure.caption += " Diamonds are the values the paper published.";
+  if (left_out > 0)
+    figure.caption +=
+        fmt::format(" {} points that pixels cannot show were left out; metrics.jsonl has all.", left_out);
+  figure.svg = curves_svg(curves);
+  figure.csv = curves_csv(curves);
+  figure.settings = seeds_of(series) + (settings.empty() ? "" : " · " + settings);
+  return figure;
+}
+
+ReportTable training_table(std::span<const TrainingSeries> series) {
+  ReportTable table{"Where the trainings are (± is the 95 % interval over seeds)",
+                    {{"norm", "runs", "last step", "train loss", "accuracy %", "angle to 1, degrees",
+                      "attention from uniform"}}};
+  for (const std::string& norm : norms_of(series)) {
+    std::size_t runs = 0;
+    double step = 0;
+    for (const TrainingSeries& each : series) {
+      if (each.norm != norm) continue;
+      ++runs;
+      if (!each.rows.empty()) step = std::max(step, each.rows.back().step);
+    }
+    table.rows.push_back({norm, std::to_string(runs), fmt::format("{:.0f}", step),
+                          last_value(series, norm, 0, 3), last_value(series, norm, 1, 1, 100),
+                          last_value(series, norm, 2, 1), last_value(series, norm, 3, 3)});
+  }
+  return table;
+}
+
+std::string training_verdict(std::span<const TrainingSeries> series) {
+  std::string text;
+  for (const std::string& norm : norms_of(series)) {
+    text += fmt::format("{}{}: {} %", text.empty() ? "" : "; ", norm, last_value(series, norm, 1, 1, 100));
+  }
+  return text.empty() ? "" : "Test accuracy per position at the last step: " + text + ".";
+}
+
+std::string settings_list(const nlohmann::ordered_json& settings) {
+  constexpr std::size_t longest = 80;
+  std::string text;
+  if (!settings.is_object()) return text;
+  for (const auto& [name, value] : settings.items()) {
+    if (value.is_null() || value.is_object()) continue;
+    std::string shown = value.is_string()
+                            ? value.get<std::string>()
+                            : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (shown.size() > longest) shown = shown.substr(0, longest) + "…";
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, shown);
+  }
+  return text;
+}
+
+Page training_page(std::span<const TrainingSeries> series, const TrainingMarks& marks,
+                   const nlohmann::ordered_json& settings, const Provenance& provenance, std::string data) {
+  Page page;
+  page.title = "Training on the majority task";
+  page.verdict = training_verdict(series);
+  page.paragraphs = {
+      "The majority task of Brody, Alon and Yahav (2023), §4.1: name the token type that occurs most often "
+      "in a "
+      "sequence, at every position. Attention that weighs all keys alike solves it exactly, and keys "
+      "orthogonal to "
+      "1 let a query along 1 do so: its angle to 1 then falls, and attention nears uniform."};
+  const std::string made =
+      fmt::format("{} · normscope {} ({}, {}, {} thread{})", settings_list(settings), provenance.version,
+                  provenance.commit, provenance.isa, provenance.threads, provenance.threads == 1 ? "" : "s");
+  page.figures.push_back(training_figure(series, marks, made));
+  page.tables.push_back(training_table(series));
+  page.footer = made;
+  page.data = std::move(data);
+  return page;
+}
+
+}  // namespace normscope

@@ -1,0 +1,30 @@
+#pragma once
+// Trainings as curves with bands over seeds.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "normscope/report.h"
+#include "report/run_files.h"
+
+namespace normscope {
+
+// What the paper published, beside the curves; the panels in the order of TrainingSeries::measures.
+using TrainingMarks = std::array<std::vector<CurveFigure::Mark>, TrainingSeries::measures.size()>;
+
+// One curve per norm: the mean over its seeds, with its 95 % interval. Marks beyond the last step are left
+// out.
+CurveFigure training_curves(std::span<const TrainingSeries> series, const TrainingMarks& marks);
+// Thinned to what pixels can show, which the caption then says.
+Figure training_figure(std::span<const TrainingSeries> series, const TrainingMarks& marks,
+                       const std::string& settings);
+// A header, and the last values of each norm.
+ReportTable training_table(std::span<const TrainingSeries> series);
+std::string training_verdict(std::span<const TrainingSeries> series);
+// settings: as config.json has them.
+Page training_page(std::span<const TrainingSeries> series, const TrainingMarks& marks,
+                   const nlohmann::ordered_json& settings, const Provenance& provenance, std::string data);
+// "classes 20, length 50, …"
+std::string settings_list(const nlohmann::ordered_json& settings);
+
+}  // namespace normscope
