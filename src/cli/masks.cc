@@ -53,9 +53,9 @@ Mask read(const std::string& file, std::optional<std::size_t>& n, const std::opt
   return mask;
 }
 
+// A file, or files and families united and intersected.
 Mask resolve(const std::string& spec, std::optional<std::size_t>& n, std::uint64_t seed,
              const std::optional<std::string>& tensor) {
-  if (is_made_of_families(spec)) return parse_mask(spec, n.value(), seed);
   const auto terms = split(spec, '+');
   const bool combined = terms.size() > 1 || spec.find('&') != std::string::npos;
   std::error_code ignored;
@@ -63,7 +63,8 @@ Mask resolve(const std::string& spec, std::optional<std::size_t>& n, std::uint64
   std::map<std::string_view, Mask> files;
   for (const std::string_view term : terms) {
     for (const std::string_view factor : split(term, '&')) {
-      if (!is_family(factor)) files.emplace(factor, read(std::string(factor), n, tensor));
+      if (!is_family(factor) && is_file(std::string(factor)))
+        files.emplace(factor, read(std::string(factor), n, tensor));
     }
   }
   std::optional<Mask> all;
@@ -105,7 +106,7 @@ std::vector<Mask> resolve_masks(const std::vector<std::string>& specs, std::opti
   }
   if (!first) first = otherwise;
   for (std::size_t k = 0; k < specs.size(); ++k) {
-    if (!names_mask_file(specs[k])) masks[k] = resolve(specs[k], first, seed, tensor);
+    if (!names_mask_file(specs[k])) masks[k] = parse_mask(specs[k], *first, seed);
   }
   return masks;
 }

@@ -206,8 +206,12 @@ std::string part_file(const PaperPart& part) {
   return fmt::format("part-{}.json", part.name);
 }
 
-Json part_json(const Findings& found) {
-  Json json = {{"claims", Json::array()}, {"figures", Json::array()}, {"tables", Json::array()}};
+Json part_json(const PaperPlan& plan, const Findings& found) {
+  Json json = {{"plan", to_json(plan)},
+               {"seed", plan.seed},
+               {"claims", Json::array()},
+               {"figures", Json::array()},
+               {"tables", Json::array()}};
   for (const Claim& claim : found.claims) {
     json["claims"].push_back({claim.where, claim.claim, claim.published, claim.measured,
                               static_cast<int>(claim.holds), claim.condition, claim.why});
@@ -219,11 +223,13 @@ Json part_json(const Findings& found) {
   return json;
 }
 
-// False if there is no such file or it cannot be ours; the part is then run again.
-bool read_part(const fs::path& file, Findings& found) {
+// False if there is no such file, or if it is of other settings or cannot be ours; the part is then run
+// again.
+bool read_part(const fs::path& file, const PaperPlan& plan, Findings& found) {
   std::ifstream stream(file);
   const Json json = Json::parse(stream, nullptr, false);
   try {
+    if (json.at("plan") != to_json(plan) || json.at("seed") != plan.seed) return false;
     for (const Json& each : json.at("claims")) {
       const int holds = each.at(4).get<int>();
       if (holds < 0 || holds > static_cast<int>(Holds::answered)) return false;
@@ -266,12 +272,12 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
     if (!plan.has(part.name)) continue;
     whole.part = part.seconds(plan);
     Findings found;
-    if (read_part(directory.path() / part_file(part), found)) {
+    if (read_part(directory.path() / part_file(part), plan, found)) {
       whole.total -= whole.part;
     } else {
       part.run(audit);
       found = std::exchange(static_cast<Findings&>(audit), {});
-      directory.write(part_file(part), json_text(part_json(found)));
+      directory.write(part_file(part), json_text(part_json(plan, found)));
       whole.before += whole.part;
     }
     append(all.claims, found.claims);

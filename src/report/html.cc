@@ -222,7 +222,7 @@ std::string render_html(const Page& page) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<header>\n<h1>{0}</h1>\n"
       "<button type=\"button\" id=\"theme\">Theme: auto</button>\n</header>\n<main>\n",
-      title, kPageCss);
+      title, embedded::page_css);
   html += sentences(page.verdict, page.paragraphs) + contents + body;
   html += fmt::format(
       "</main>\n<footer>{}</footer>\n<div id=\"hint\" hidden></div>\n"
@@ -233,7 +233,7 @@ std::string render_html(const Page& page) {
         fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n", escape_json(page.data));
   }
   html += "<script>";
-  html += kPageJs;
+  html += embedded::page_js;
   return html + "</script>\n</body>\n</html>\n";
 }
 

@@ -46,17 +46,27 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
   for (const char* word : {"<svg", "Fig. 2a", "layernorm"})
     EXPECT_NE(page.find(word), std::string::npos) << word;
 
-  // Gone on with when finished, and with the results lost.
+  // Gone on with when finished, with the results lost, and with everything lost but the log.
   const Files whole = files_of(path("run"));
   ASSERT_EQ(run(resume() + " --quiet").code, 0);
   EXPECT_TRUE(files_of(path("run")) == whole);
   fs::remove(path("run/results.json"));
+  ASSERT_EQ(run(resume() + " --quiet").code, 0);
+  EXPECT_TRUE(files_of(path("run")) == whole);
+  for (const char* part : {"fig2", "fig3", "followups"})
+    fs::remove(path(std::string("run/part-") + part + ".json"));
   fs::remove(path("run/majority/checkpoint.safetensors"));
   ASSERT_EQ(run(resume() + " --quiet").code, 0);
   EXPECT_TRUE(files_of(path("run")) == whole);
 
   // Neither begun anew nor changed.
   expect_refused("paper --only fig3" + out(), {path("run"), "--resume", "--out"});
+  // A part whose picture could do more than be seen is not taken over.
+  json part = read_json(path("run/part-fig2.json"));
+  part["figures"][0][3] = "<svg><script>alert(1)</script></svg>";
+  write(path("run/part-fig2.json"), part.dump());
+  ASSERT_EQ(run(resume() + " --quiet").code, 0);
+  EXPECT_TRUE(files_of(path("run")) == whole);
   for (const char* option : {"--only fig2", "--seeds 2", "--steps 30", "--full", "--seed 3", "--out x"}) {
     const std::string name = std::string(option).substr(0, std::string(option).find(' '));
     expect_refused(resume() + " " + option, {"--resume", name});

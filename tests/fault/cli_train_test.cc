@@ -406,7 +406,7 @@ TEST_F(TrainCommand, AConfigThatWasChangedIsRefused) {
   refused({"'steps'"}, [](json& j) { j["options"]["settings"]["steps"] = "many"; });
   refused({"'dim'"}, [](json& j) { j["options"]["settings"].erase("dim"); });
   refused({"'settings'"}, [](json& j) { j["options"] = 3; });
-  refused({"mask", "diagonal"}, [](json& j) { j["options"]["settings"]["mask"] = "diagonal"; });
+  refused({"Mask", "diagonal"}, [](json& j) { j["options"]["settings"]["mask"] = "diagonal"; });
   refused({"path", "slow"}, [](json& j) { j["options"]["settings"]["path"] = "slow"; });
   refused({"layrnorm"}, [](json& j) { j["options"]["runs"][0]["norm"] = "layrnorm"; });
   refused({"config.json", "no norm"}, [](json& j) { j["options"]["runs"] = json::array(); });

@@ -426,7 +426,7 @@ TEST(PhasePortrait, DrawsPointsArcsAndZeroRows) {
   EXPECT_EQ(count(svg, "nan"), 0u);
   EXPECT_EQ(count(svg, "class=\"arc\""), 4u);
   // Two singular points, the row of the trajectory that became zero, and the legend.
-  EXPECT_EQ(count(svg, "class=\"hollow\""), 4u);
+  EXPECT_EQ(count(svg, "<circle class=\"hollow\""), 4u);
   for (const char* label : {">A<", ">B<", ">C<", ">S<"}) EXPECT_EQ(count(svg, label), 2u) << label;
   EXPECT_NE(svg.find("the row became zero"), std::string::npos);
   EXPECT_NE(zero_row_policy(run).find("Trajectory 0 at w = 2 met 1."), std::string::npos);

@@ -1,9 +1,0 @@
-# Writes HEADER with the text of each of FILES as a constant of its name: live.js is live_js.
-set(text "#pragma once\n#include <string_view>\n\nnamespace normscope::serve::embedded {\n\n")
-foreach(file ${FILES})
-  get_filename_component(name ${file} NAME)
-  string(REPLACE "." "_" name ${name})
-  file(READ ${file} content)
-  string(APPEND text "inline constexpr std::string_view ${name} = R\"embedded(${content})embedded\";\n\n")
-endforeach()
-file(WRITE ${HEADER} "${text}}  // namespace normscope::serve::embedded\n")
