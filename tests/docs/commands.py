@@ -211,9 +211,15 @@ MAJORITY_CALLS = [f"{SMALL_TASK} --steps 20 --norm layernorm,project:1 --seeds 3
                   "--3d --steps 20 --stop-accuracy 0.5 --clip 1 --weight-decay 0.1"]
 PAPER_CALLS = ["--only fig1ab --seeds 1 --steps 5 --out fig1", "--resume fig1",
                "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2"]
+MASK_CALLS = ["full onesided:1 --n 4", "self --n 3"]
+COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 2 --no-spectrum --norm unit --value orthogonal",
+                  "--tokens 4 --dim 4 --layers 2 --temperature 1,4 --dropout 0,0.1 --mask self star --samples 2 --start sphere"]
+EQUILIBRIA_CALLS = ["--starts 20 --steps 50", "--w 3,4 --tokens 3 --dim 3 --starts 20 --steps 50 --trajectory 85,200"]
 # Command, the page that explains the fields, calls that print them all.
 SCHEMAS = [("keys", "keys-json.md", KEYS_CALLS), ("heatmap", "keys-json.md", HEATMAP_CALLS),
-           ("train majority", "train-json.md", MAJORITY_CALLS), ("paper", "train-json.md", PAPER_CALLS)]
+           ("train majority", "train-json.md", MAJORITY_CALLS), ("paper", "train-json.md", PAPER_CALLS),
+           ("mask", "collapse-json.md", MASK_CALLS), ("collapse", "collapse-json.md", COLLAPSE_CALLS),
+           ("equilibria", "collapse-json.md", EQUILIBRIA_CALLS)]
 
 
 def fields(schema):
