@@ -49,6 +49,9 @@ struct TokenPath {
   // After the last layer, to 0.1: token 2 beside token 1, or at B for the side where token 1 is.
   Fate fate = Fate::unsettled;
 };
+// cos and sin, exact at the four ends of the axes: the singular point is one of them. Throws InputError if
+// the angle is not finite.
+std::array<double, 2> direction(double degrees);
 TokenPath token_path(double w, const std::array<double, 4>& start, std::size_t layers, bool scale = true);
 
 // --- N = 2, d = 2 ---

@@ -36,17 +36,6 @@ struct Plan {
   std::vector<std::array<double, 4>> trajectories;
 };
 
-// cos and sin, exact at the four ends of the axes: the singular point is one of them.
-std::array<double, 2> direction(double degrees) {
-  const double turned = degrees - 360 * std::floor(degrees / 360);
-  if (turned == 0) return {1, 0};
-  if (turned == 90) return {0, 1};
-  if (turned == 180) return {-1, 0};
-  if (turned == 270) return {0, -1};
-  const double angle = turned * std::numbers::pi / 180;
-  return {std::cos(angle), std::sin(angle)};
-}
-
 std::array<double, 4> parse_trajectory(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
     return InputError(fmt::format(

@@ -145,6 +145,17 @@ std::size_t equilibrium_layer(double w, MatrixView<double> x, bool scale) {
   return zero_rows;
 }
 
+std::array<double, 2> direction(double degrees) {
+  if (!std::isfinite(degrees)) throw InputError("The angle of a token is a number of degrees.");
+  const double turned = degrees - 360 * std::floor(degrees / 360);
+  if (turned == 0) return {1, 0};
+  if (turned == 90) return {0, 1};
+  if (turned == 180) return {-1, 0};
+  if (turned == 270) return {0, -1};
+  const double angle = turned * std::numbers::pi / 180;
+  return {std::cos(angle), std::sin(angle)};
+}
+
 TokenPath token_path(double w, const std::array<double, 4>& start, std::size_t layers, bool scale) {
   TokenPath path;
   path.steps.reserve(layers + 1);

@@ -3,6 +3,8 @@
 #include <emscripten/bind.h>
 #include <emscripten/val.h>
 
+#include <cmath>
+#include <cstdint>
 #include <exception>
 #include <span>
 #include <string>
@@ -44,6 +46,29 @@ inline Matrix<double> matrix(const val& array, std::size_t rows, std::size_t col
     throw InputError("The page passed " + std::to_string(values.size()) + " numbers for a matrix of " +
                      std::to_string(rows) + " by " + std::to_string(cols) + ".");
   return {rows, cols, std::move(values)};
+}
+
+// A whole number from the page; words: what it counts.
+inline std::size_t count_of(double value, const char* words, std::size_t low, std::size_t high) {
+  if (!(value >= static_cast<double>(low) && value <= static_cast<double>(high)) ||
+      value != std::floor(value)) {
+    throw InputError("The number of " + std::string(words) + " is a whole number from " +
+                     std::to_string(low) + " to " + std::to_string(high) + " here.");
+  }
+  return static_cast<std::size_t>(value);
+}
+inline std::size_t count_of(const val& options, const char* name, const char* words, std::size_t low,
+                            std::size_t high) {
+  return count_of(options[name].as<double>(), words, low, high);
+}
+
+inline std::uint64_t checked_seed(double seed) {
+  if (!(seed >= 0 && seed <= 0x1p53) || seed != std::floor(seed))
+    throw InputError("The seed is a whole number from 0 to 2^53.");
+  return static_cast<std::uint64_t>(seed);
+}
+inline std::uint64_t seed_of(const val& options) {
+  return checked_seed(options["seed"].as<double>());
 }
 
 }  // namespace normscope::web

@@ -23,25 +23,6 @@ namespace {
 constexpr std::size_t kMostTokens = 64, kMostDimensions = 64, kMostLayers = 200;
 constexpr std::size_t kShownDimensions = 3;
 
-std::size_t count_of(const val& options, const char* name, const char* words, std::size_t low,
-                     std::size_t high) {
-  const double value = options[name].as<double>();
-  if (!(value >= static_cast<double>(low) && value <= static_cast<double>(high)) ||
-      value != std::floor(value)) {
-    throw InputError("The number of " + std::string(words) + " is a whole number from " +
-                     std::to_string(low) + " to " + std::to_string(high) + " here.");
-  }
-  return static_cast<std::size_t>(value);
-}
-
-std::uint64_t seed_of(const val& options) {
-  const double seed = options["seed"].as<double>();
-  if (!(seed >= 0 && seed <= 0x1p53) || seed != std::floor(seed)) {
-    throw InputError("The seed is a whole number from 0 to 2^53.");
-  }
-  return static_cast<std::uint64_t>(seed);
-}
-
 Placement placement_of(const std::string& name) {
   if (name == "post") return Placement::post;
   if (name == "pre") return Placement::pre;

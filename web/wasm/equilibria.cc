@@ -21,27 +21,6 @@ namespace {
 constexpr std::size_t kAngles = 3600, kArrows = 36;
 constexpr std::size_t kMostCells = 181, kMostStarts = 100'000, kMostLayers = 10'000;
 
-std::size_t count_of(double value, const char* what, std::size_t low, std::size_t high) {
-  if (!(value >= static_cast<double>(low) && value <= static_cast<double>(high)) ||
-      value != std::floor(value)) {
-    throw InputError("The number of " + std::string(what) + " is a whole number from " + std::to_string(low) +
-                     " to " + std::to_string(high) + " here.");
-  }
-  return static_cast<std::size_t>(value);
-}
-
-// cos and sin, exact at the four ends of the axes: the singular point is one of them.
-std::array<double, 2> direction(double degrees) {
-  if (!std::isfinite(degrees)) throw InputError("The angle of a token is a number of degrees.");
-  const double turned = degrees - 360 * std::floor(degrees / 360);
-  if (turned == 0) return {1, 0};
-  if (turned == 90) return {0, 1};
-  if (turned == 180) return {-1, 0};
-  if (turned == 270) return {0, -1};
-  const double angle = turned * std::numbers::pi / 180;
-  return {std::cos(angle), std::sin(angle)};
-}
-
 double degrees_of(double x, double y) {
   const double angle = std::atan2(y, x) * 180 / std::numbers::pi;
   return angle < 0 ? angle + 360 : angle;
@@ -140,9 +119,7 @@ val shares(double w, double starts, double layers, double seed) {
     options.w = w;
     options.starts = count_of(starts, "starts", 1, kMostStarts);
     options.layers = count_of(layers, "layers", 2, kMostLayers);
-    if (!(seed >= 0 && seed <= 0x1p53) || seed != std::floor(seed))
-      throw InputError("The seed is a whole number from 0 to 2^53.");
-    options.seed = static_cast<std::uint64_t>(seed);
+    options.seed = checked_seed(seed);
     const FinalRanks ranks = final_ranks(options, Executor(1));
     val result = val::object();
     result.set("starts", static_cast<double>(ranks.starts));
