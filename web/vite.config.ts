@@ -19,7 +19,7 @@ function classicScript(): Plugin {
 
 export default defineConfig({
   base: './',
-  publicDir: false,
+  publicDir: 'public',
   plugins: [classicScript()],
   build: {
     outDir: process.env.NORMSCOPE_WEB_FOLDER ?? '../build/web',

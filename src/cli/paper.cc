@@ -189,10 +189,7 @@ Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& ori
   page.claims = claims_table(found.claims);
   page.figures = found.figures;
   for (Figure& figure : page.figures) {
-    if (figure.settings.empty())
-      figure.settings = settings_text(
-          origin, fmt::format("seeds {}, {} training steps, {} samples, {} draws",
-                              fmt::join(plan.seeds, ", "), plan.steps, plan.samples, plan.draws));
+    figure.settings = settings_text(origin, figure.settings);
   }
   page.tables = found.tables;
   page.footer = fmt::format("normscope {} (commit {}, {}), {} threads", origin.version, origin.commit,
@@ -217,7 +214,8 @@ Json part_json(const PaperPlan& plan, const Findings& found) {
                               static_cast<int>(claim.holds), claim.condition, claim.why});
   }
   for (const Figure& figure : found.figures)
-    json["figures"].push_back({figure.name, figure.title, figure.caption, figure.svg, figure.csv});
+    json["figures"].push_back(
+        {figure.name, figure.title, figure.caption, figure.svg, figure.csv, figure.settings});
   for (const ReportTable& table : found.tables)
     json["tables"].push_back({{"title", table.title}, {"rows", table.rows}});
   return json;
@@ -243,6 +241,7 @@ bool read_part(const fs::path& file, const PaperPlan& plan, Findings& found) {
       each.at(2).get_to(figure.caption);
       each.at(3).get_to(figure.svg);
       each.at(4).get_to(figure.csv);
+      each.at(5).get_to(figure.settings);
       if (!is_passive_svg(figure.svg)) return false;
       found.figures.push_back(std::move(figure));
     }
@@ -277,6 +276,7 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
     } else {
       part.run(audit);
       found = std::exchange(static_cast<Findings&>(audit), {});
+      for (Figure& figure : found.figures) figure.settings = part.settings(plan);
       directory.write(part_file(part), json_text(part_json(plan, found)));
       whole.before += whole.part;
     }

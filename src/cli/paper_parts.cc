@@ -1,5 +1,7 @@
 #include "cli/paper_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -39,24 +41,44 @@ double about(const PaperPlan&) {
   return seconds;
 }
 
+std::string in_8d(const PaperPlan& plan) {
+  return fmt::format("seeds {}, {} training steps", fmt::join(plan.seeds, ", "), plan.steps);
+}
+std::string in_3d(const PaperPlan& plan) {
+  return fmt::format("seeds {}, at most {} training steps", fmt::join(plan.seeds, ", "), plan.steps_3d);
+}
+std::string drawn(const PaperPlan& plan) {
+  return fmt::format("{} draws per cell", plan.draws);
+}
+std::string sampled(const PaperPlan& plan) {
+  return fmt::format("{} sample{}", plan.samples, plan.samples == 1 ? "" : "s");
+}
+std::string deep(const PaperPlan& plan) {
+  return fmt::format("{} sample{}", plan.deep_samples, plan.deep_samples == 1 ? "" : "s");
+}
+std::string none(const PaperPlan&) {
+  return "";
+}
+
 }  // namespace
 
 std::span<const PaperPart> paper_parts() {
   static constexpr PaperPart parts[] = {
-      {"fig1ab", "keys and queries of the majority task in three dimensions", run_fig1ab, of_3d},
-      {"fig1cd", "heat maps of unselectable random keys", run_fig1cd, about<5>},
-      {"fig2", "majority: training loss and the angle of queries to 1", run_fig2, of_fig2},
-      {"fig3", "majority: test accuracy", run_fig3, of_fig3},
+      {"fig1ab", "keys and queries of the majority task in three dimensions", run_fig1ab, of_3d, in_3d},
+      {"fig1cd", "heat maps of unselectable random keys", run_fig1cd, about<5>, drawn},
+      {"fig2", "majority: training loss and the angle of queries to 1", run_fig2, of_fig2, in_8d},
+      {"fig3", "majority: test accuracy", run_fig3, of_fig3, in_8d},
       {"followups", "majority: learned normals instead of 1 (the paper's open questions)", run_followups,
-       of_followups},
-      {"wu1", "two tokens in the plane, with and without LayerNorm", run_wu1, about<1>},
-      {"wu2", "collapse over 12 layers, random init, eval mode and dropout", run_wu2, of_samples<5>},
-      {"wu5", "phase portrait and equilibria of every rank", run_wu5, about<5>},
-      {"wu6", "collapse over 128 layers", run_wu6, of_deep},
-      {"wu7", "temperature d_QK and collapse", run_wu7, of_samples<5>},
-      {"wu8", "singular values by layer", run_wu8, of_samples<1>},
-      {"wu9", "cosines of the initial embeddings", run_wu9, about<1>},
-      {"beyond", "other norms, placements, weights; masks of equal sparsity", run_beyond, of_samples<5>},
+       of_followups, in_8d},
+      {"wu1", "two tokens in the plane, with and without LayerNorm", run_wu1, about<1>, none},
+      {"wu2", "collapse over 12 layers, random init, eval mode and dropout", run_wu2, of_samples<5>, sampled},
+      {"wu5", "phase portrait and equilibria of every rank", run_wu5, about<5>, none},
+      {"wu6", "collapse over 128 layers", run_wu6, of_deep, deep},
+      {"wu7", "temperature d_QK and collapse", run_wu7, of_samples<5>, sampled},
+      {"wu8", "singular values by layer", run_wu8, of_samples<1>, sampled},
+      {"wu9", "cosines of the initial embeddings", run_wu9, about<1>, sampled},
+      {"beyond", "other norms, placements, weights; masks of equal sparsity", run_beyond, of_samples<5>,
+       sampled},
   };
   return parts;
 }

@@ -54,7 +54,8 @@ struct PaperPart {
   const char* name;
   const char* description;
   RunPart* run;
-  double (*seconds)(const PaperPlan& plan);  // about, on two cores: only for the time left
+  double (*seconds)(const PaperPlan& plan);        // about, on two cores: only for the time left
+  std::string (*settings)(const PaperPlan& plan);  // of its figures
 };
 // In the order in which they are run.
 std::span<const PaperPart> paper_parts();

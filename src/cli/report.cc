@@ -50,6 +50,16 @@ void run_report(const ReportCall& call, const Common& common) {
   const fs::path out = call.out;
   require_place_for_file(out);
   const auto runs = directories(call);
+  for (const fs::path& run : runs) {
+    std::error_code unknown;
+    const fs::path folder = out.has_parent_path() ? out.parent_path() : fs::path(".");
+    if (out.extension() != ".html" && fs::equivalent(folder, run, unknown)) {
+      throw InputError(
+          fmt::format("'{}' lies in the run '{}', whose files a report must not replace; name a "
+                      "file elsewhere, or one that ends in .html.",
+                      out.string(), run.string()));
+    }
+  }
   RunsReport report({out.has_parent_path() ? out.parent_path() : fs::path("."), training_marks, runs.size()});
   {
     Progress progress(common, "report:", "runs");

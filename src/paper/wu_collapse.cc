@@ -203,11 +203,20 @@ Claim skip_keeps_apart(const char* where, const std::vector<CollapseCurve>& curv
 
 void add_mu_figures(WuPart& part, const std::vector<CollapseCurve>& curves, const std::string& name,
                     const std::string& title, bool log_layers) {
+  // What is left of tokens below the range of float32 is noise.
+  std::vector<CollapseCurve> shown = curves;
+  bool cut = false;
+  for (CollapseCurve& curve : shown) {
+    const std::size_t layers = last_layer(curve) + 1;
+    cut = cut || layers < curve.layers.size();
+    curve.layers.resize(layers);
+  }
   for (const CollapseQuantity& quantity : collapse_quantities()) {
     if (quantity.measure != &TokenMeasures::relative && quantity.measure != &TokenMeasures::mu) continue;
-    CurveFigure figure = collapse_figure(curves, quantity, log_layers);
+    CurveFigure figure = collapse_figure(shown, quantity, log_layers);
     figure.caption =
-        fmt::format("{} Bands: one standard deviation over {}.", kRandomInit, samples_note(curves));
+        fmt::format("{} Bands: one standard deviation over {}.{}", kRandomInit, samples_note(curves),
+                    cut ? " Curves end where tokens underflow float32." : "");
     part.figures.push_back(to_figure(fmt::format("{}_{}", name, quantity.name),
                                      fmt::format("{}: {}", title, quantity.title), "", figure));
   }

@@ -92,6 +92,10 @@ CurveFigure collapse_figure(const std::vector<CollapseCurve>& curves, const Coll
       line.high.push_back(mean + sd);
     }
     panel.curves.push_back(std::move(line));
+  }
+  // After all curves, so that a mask has the same colour in every figure.
+  for (const CollapseCurve& curve : curves) {
+    CurveFigure::Panel& panel = panel_of(figure, curve.group);
     for (const Theorem& theorem : kTheorems) {
       const auto& bound = curve.theory.*theorem.bound;
       if (theorem.measure != quantity.measure || bound.empty()) continue;

@@ -20,6 +20,8 @@ struct TrainingSeries {
   std::string norm;
   std::uint64_t seed = 0;
   std::vector<Row> rows;
+
+  double last_step() const { return rows.empty() ? -1 : rows.back().step; }
 };
 
 struct TrainingLog {

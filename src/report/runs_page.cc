@@ -78,6 +78,10 @@ HeatmapCell cell_of(const Json& json) {
   return cell;
 }
 
+int threads_of(const Json& json) {
+  return static_cast<int>(std::clamp<std::uint64_t>(count_of(json, "threads"), 1, 1024));
+}
+
 PageSection heatmap_section(const RunFiles& run) {
   const Json& results = run.results;
   HeatmapRun heatmap;
@@ -85,8 +89,7 @@ PageSection heatmap_section(const RunFiles& run) {
   heatmap.precision = parse_precision(text_of(results, "precision"));
   heatmap.draws = count_of(results, "draws");
   heatmap.provenance = {text_of(results, "version"), text_of(results, "commit"), text_of(results, "isa"),
-                        count_of(results, "seed"),
-                        static_cast<int>(std::min<std::uint64_t>(1024, count_of(results, "threads")))};
+                        count_of(results, "seed"), threads_of(results)};
   const auto n = counts_of(array_of(results, "n")), d = counts_of(array_of(results, "d"));
   for (const Json& grid : array_of(results, "grids")) {
     const Json& cells = array_of(grid, "cells");
@@ -230,7 +233,7 @@ PageSection equilibria_section(const RunFiles& run) {
   equilibria.starts = count_of(run.results, "starts");
   equilibria.layers = count_of(run.results, "steps");
   equilibria.provenance = {text_of(run.config, "version"), text_of(run.config, "commit"),
-                           text_of(run.config, "isa"), count_of(run.config, "seed"), 1};
+                           text_of(run.config, "isa"), count_of(run.config, "seed"), threads_of(run.config)};
   PageSection section{run.name};
   section.verdict = text_of(run.results, "verdict");
   ReportTable table{"How often the tokens stay apart",
@@ -607,7 +610,12 @@ Page RunsReport::page(const Provenance& provenance) const {
         const auto same = [&](const TrainingSeries& other) {
           return other.norm == series.norm && other.seed == series.seed;
         };
-        if (std::none_of(all.begin(), all.end(), same)) all.push_back(series);
+        const auto known = std::find_if(all.begin(), all.end(), same);
+        if (known == all.end()) {
+          all.push_back(series);
+        } else if (series.last_step() > known->last_step()) {
+          *known = series;
+        }
       }
     }
     const Json& shared = object_of(group.front()->options, "settings");
@@ -615,7 +623,8 @@ Page RunsReport::page(const Provenance& provenance) const {
                                     settings_list(shared));
     figure.name = "trainings";
     figure.title = "Trainings with the same settings, by norm";
-    figure.caption += fmt::format(" From {}. A norm and seed that several have counts once.", joined(names));
+    figure.caption +=
+        fmt::format(" From {}. Of a norm and seed that several have, the longest counts.", joined(names));
     page.figures.push_back(std::move(figure));
     page.tables.push_back(training_table(all));
   }

@@ -158,14 +158,22 @@ std::string training_verdict(std::span<const TrainingSeries> series) {
 }
 
 std::string settings_list(const nlohmann::ordered_json& settings) {
+  const auto plain = [](const nlohmann::ordered_json& value) {
+    return value.is_string() ? value.get<std::string>()
+                             : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
   constexpr std::size_t longest = 80;
   std::string text;
   if (!settings.is_object()) return text;
   for (const auto& [name, value] : settings.items()) {
-    if (value.is_null() || value.is_object()) continue;
-    std::string shown = value.is_string()
-                            ? value.get<std::string>()
-                            : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (value.is_null() || value.is_object() || value.empty()) continue;
+    std::string shown;
+    if (value.is_array()) {
+      for (const auto& each : value) shown += (shown.empty() ? "" : " ") + plain(each);
+    } else {
+      shown = plain(value);
+    }
+    if (shown.empty()) continue;
     if (shown.size() > longest) shown = shown.substr(0, longest) + "…";
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, shown);
   }

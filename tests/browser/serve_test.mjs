@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { normscope, open, program, temporaryDirectory } from './harness.mjs';
+import { normscope, open, program, temporaryDirectory, webFolder } from './harness.mjs';
 
 // The server's address; it is ended after the test, and must end with 0.
 async function serve(t, ...args) {
@@ -45,6 +45,18 @@ test('lists runs, filters them, and shows a hostile name as text', async t => {
   await page.click(`text=${evil}`);
   assert.equal(await page.textContent('h1'), evil);
   await page.locator('img').first().evaluate(image => image.decode());
+  own(page, address);
+});
+
+test('the interactive page runs under the policy of the server', async t => {
+  const address = await serve(t, runs(t), '--page', webFolder);
+  const page = await open(t, address + 'page/#select');
+  await page.waitForSelector('table tbody tr');
+  assert.match(await page.textContent('main'), /selectable/);
+  for (const view of ['collapse', 'equilibria', 'majority']) {
+    await page.click(`#tab-${view}`);
+    await page.waitForSelector('main svg');
+  }
   own(page, address);
 });
 
