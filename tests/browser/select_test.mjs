@@ -185,6 +185,31 @@ test('A file of planar keys becomes keys that can be moved; a larger one is deci
   assert.deepEqual(page.problems, []);
 });
 
+test('Keys at the ends of what a double holds are drawn and decided', async t => {
+  const page = await select(t);
+  const square = [1, 1, -1, 1, -1, -1, 1, -1, 0.25, 0.5];
+  for (const [name, scale] of [['large', 1.7e308], ['small', 1e-300], ['far', 1e6]]) {
+    await page.getByTestId('file').setInputFiles({ name: `${name}.npy`, mimeType: '', buffer: npy([5, 2], square.map(x => x * scale)) });
+    await page.getByTestId('notice').getByText(`${name}.npy: 5 × 2`).waitFor();
+    if (scale >= 1) { // small ones can be moved, and are drawn as they are: at 0
+      const places = await page.getByTestId('shadow').locator('circle').evaluateAll(circles => circles.map(circle => [circle.cx.baseVal.value, circle.cy.baseVal.value]));
+      assert.equal(places.length, 5);
+      assert.ok(places.flat().every(x => x >= 20 && x <= 540), `${name}: ${places}`);
+      assert.ok(new Set(places.map(String)).size === 5, `${name}: ${places}`);
+      assert.match(await text(page, 'caption'), /hold 100 % of their variance/);
+    }
+    assert.equal(await text(page, 'verdict-5'), 'unselectable');
+    assert.equal(await text(page, 'count-selectable'), '4');
+    assert.doesNotMatch(await page.getByTestId('select-view').textContent(), /NaN|undefined/);
+    assert.match(await text(page, 'certificate-1'), /^Query \(0\.\d+, 0\.\d+\) scores/);
+    for (const norm of ['projection', 'scaling', 'projection', 'scaling']) {
+      await page.getByTestId(norm).click();
+      assert.doesNotMatch(await page.getByTestId('select-view').textContent(), /NaN|undefined/);
+    }
+  }
+  assert.deepEqual(page.problems, []);
+});
+
 test('A file that is wrong gets a sentence, and the page goes on', async t => {
   const page = await select(t);
   const whole = npy([4, 2], [1, 2, 3, 4, 5, 6, 7, 8]);

@@ -1,7 +1,7 @@
 // Keys from a reader's file: read by the core, as if written by an enemy.
 import { call, type Core } from '../core';
 import { svg } from '../svg';
-import { rowsOf, type KeySet } from './select_model';
+import { rowsOf, scaled, type KeySet } from './select_model';
 
 export interface FileKeys {
   name: string;
@@ -35,7 +35,8 @@ export interface FileAnswer {
 export function decideFile(core: Core, file: FileKeys, norm: string): FileAnswer {
   const normed = call<{ values: Float64Array; zeroRows: number; constantRows: number }>(core, 'normalize', file.values, file.n, file.d, norm);
   const set = call<KeySet>(core, 'decideKeys', normed.values, file.n, file.d, file.unitRoundoff);
-  const { coordinates, share } = call<{ coordinates: Float64Array; share: number }>(core, 'principal', normed.values, file.n, file.d, 2);
+  // The picture needs ratios only. Of keys near 1e308 a sum or a difference overflows, so they are scaled before either.
+  const { coordinates, share } = call<{ coordinates: Float64Array; share: number }>(core, 'principal', scaled(normed.values), file.n, file.d, 2);
   return {
     normed: rowsOf(normed.values, file.n, file.d), set, share, flat: rowsOf(coordinates, file.n, 2),
     undefinedRows: norm === 'rmsnorm' || norm === 'layernorm' ? normed.zeroRows + normed.constantRows : 0,

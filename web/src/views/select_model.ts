@@ -59,6 +59,13 @@ export function rowsOf(values: ArrayLike<number>, n: number, d: number): number[
   return Array.from({ length: n }, (_, i) => Array.from({ length: d }, (_, c) => values[i * d + c]!));
 }
 
+// Divided by the largest magnitude: no sum of squares, of differences or of the values overflows or vanishes.
+export function scaled(values: Float64Array): Float64Array {
+  let most = 0;
+  for (const value of values) most = Math.max(most, Math.abs(value));
+  return most > 0 && most < Infinity ? values.map(value => value / most) : values;
+}
+
 export function compute(core: Core, setting: Setting): Answer {
   const { keys, d, query, temperature } = setting;
   const n = keys.length;

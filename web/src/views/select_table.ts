@@ -1,7 +1,7 @@
 // The table of verdicts, and the same numbers as CSV.
 import { colour } from '../palette';
 import { html } from '../svg';
-import type { KeySet, KeyVerdict } from './select_model';
+import { scaled, type KeySet, type KeyVerdict } from './select_model';
 
 export interface Listed {
   labels: string[]; // what each key is called
@@ -11,6 +11,7 @@ export interface Listed {
 }
 
 export function shown(value: number): string {
+  if (Number.isNaN(value)) return '–'; // beyond doubles on the way to it
   if (value === Infinity) return '∞';
   if (value === 0) return '0';
   const text = Math.abs(value) >= 1e-3 && Math.abs(value) < 1e5 ? String(+value.toPrecision(4)) : value.toExponential(2);
@@ -27,7 +28,10 @@ function certificate(key: KeyVerdict, labels: string[]): string {
   const most = 5;
   const mixture = () =>
     '= ' + key.cover.slice(0, most).map(term => `${shown(term.weight)} · ${labels[term.index]}`).join(' + ') + (key.cover.length > most ? ` + ${key.cover.length - most} more` : '');
-  const query = () => vector(key.witness.map(value => value / Math.hypot(...key.witness)));
+  const query = () => {
+    const witness = scaled(key.witness), length = Math.hypot(...witness);
+    return vector(witness.map(value => value / length));
+  };
   if (key.verdict === 'selectable') return labels.length === 1 ? 'The only key: every query selects it.' : `Query ${query()} scores it highest.`;
   if (key.verdict === 'unselectable') return mixture();
   const others = key.tiedWith.slice(0, most).map(index => labels[index]).join(', ');
@@ -55,7 +59,7 @@ export function tableOf(listed: Listed, rename?: (index: number, label: string) 
       html('th', { scope: 'row' }, html('span', { class: 'swatch', style: `--swatch: ${rename ? colour(i) : 'transparent'}`, 'aria-hidden': 'true' }), title),
       cell('key', { class: 'number' }, vector(normed[i]!)),
       html('td', { 'data-heading': 'verdict' }, html('span', { class: `verdict ${key.verdict}`, 'data-testid': `verdict-${name}` }, key.verdict), key.robust ? null : html('abbr', { class: 'fragile', title: 'Rounding of the keys could change this verdict; it is exact for the numbers given.' }, '≈')),
-      cell('margin', { class: 'number', 'data-testid': `margin-${name}`, 'data-value': String(key.verdict === 'selectable' ? key.margin : 0) }, key.verdict === 'unselectable' ? `depth ${shown(amount)}` : key.verdict === 'tied' ? '0' : shown(amount)),
+      cell('margin', { class: 'number', 'data-testid': `margin-${name}`, 'data-value': String(key.verdict === 'selectable' ? key.margin : 0) }, key.verdict === 'unselectable' ? `depth ≥ ${shown(amount)}` : key.verdict === 'tied' ? '0' : shown(amount)),
       weights ? cell('weight', { class: 'number', 'data-testid': `weight-${name}`, 'data-value': String(weights[i]) }, weights[i]!.toFixed(3)) : null,
       cell('certificate', { class: 'certificate', 'data-testid': `certificate-${name}` }, certificate(key, labels)));
   });
