@@ -5,6 +5,8 @@ import { scaled, type KeySet, type KeyVerdict } from './select_model';
 
 export interface Listed {
   labels: string[]; // what each key is called
+  numbers: string[]; // the number in that name
+  norm: string;
   normed: ArrayLike<number>[];
   set: KeySet;
   weights?: Float64Array;
@@ -39,14 +41,16 @@ function certificate(key: KeyVerdict, labels: string[]): string {
 }
 
 const mostRows = 200;
+const fragile = 'Decided exactly for the numbers given, but numbers that round to the same ones could have another verdict. A tie is always so.';
 
 export function tableOf(listed: Listed, rename?: (index: number, label: string) => void): HTMLElement {
-  const { labels, normed, set, weights } = listed;
+  const { labels, numbers, normed, set, weights } = listed;
+  const keyHeading = listed.norm === 'none' ? 'key' : 'key after the norm';
   const rows = set.keys.slice(0, mostRows).map((key, i) => {
     const name = i + 1;
     let title: HTMLElement;
     if (rename) {
-      const input = html('input', { type: 'text', maxlength: '40', 'aria-label': `Name of key ${name}`, 'data-testid': `label-${name}` });
+      const input = html('input', { type: 'text', maxlength: '40', 'aria-label': `Name of key ${numbers[i]}`, 'data-testid': `label-${name}` });
       input.value = labels[i]!;
       input.addEventListener('change', () => rename(i, input.value.trim()));
       title = input;
@@ -57,16 +61,17 @@ export function tableOf(listed: Listed, rename?: (index: number, label: string) 
     const amount = key.verdict === 'unselectable' ? key.depth : key.margin;
     return html('tr', { 'data-testid': `row-${name}` },
       html('th', { scope: 'row' }, html('span', { class: 'swatch', style: `--swatch: ${rename ? colour(i) : 'transparent'}`, 'aria-hidden': 'true' }), title),
-      cell('key', { class: 'number' }, vector(normed[i]!)),
-      html('td', { 'data-heading': 'verdict' }, html('span', { class: `verdict ${key.verdict}`, 'data-testid': `verdict-${name}` }, key.verdict), key.robust ? null : html('abbr', { class: 'fragile', title: 'Rounding of the keys could change this verdict; it is exact for the numbers given.' }, '≈')),
-      cell('margin', { class: 'number', 'data-testid': `margin-${name}`, 'data-value': String(key.verdict === 'selectable' ? key.margin : 0) }, key.verdict === 'unselectable' ? `depth ≥ ${shown(amount)}` : key.verdict === 'tied' ? '0' : shown(amount)),
+      cell(keyHeading, { class: 'number' }, vector(normed[i]!)),
+      html('td', { 'data-heading': 'verdict' }, html('span', { class: `verdict ${key.verdict}`, 'data-testid': `verdict-${name}` }, key.verdict), key.robust ? null : html('abbr', { class: 'fragile', title: fragile }, '≈')),
+      cell('margin', { class: 'number', 'data-testid': `margin-${name}`, 'data-value': String(key.verdict === 'selectable' ? key.margin : 0) }, key.verdict === 'unselectable' ? Number.isNaN(amount) ? 'depth –' : `depth ≥ ${shown(amount)}` : key.verdict === 'tied' ? '0' : shown(amount)),
       weights ? cell('weight', { class: 'number', 'data-testid': `weight-${name}`, 'data-value': String(weights[i]) }, weights[i]!.toFixed(3)) : null,
       cell('certificate', { class: 'certificate', 'data-testid': `certificate-${name}` }, certificate(key, labels)));
   });
   return html('div', { class: 'select-table' },
     html('table', {},
-      html('thead', {}, html('tr', {}, ...['key', 'after the norm', 'verdict', 'margin', ...(weights ? ['weight'] : []), 'certificate'].map(text => html('th', { scope: 'col' }, text)))),
+      html('thead', {}, html('tr', {}, ...['name', keyHeading, 'verdict', 'margin', ...(weights ? ['weight'] : []), 'certificate'].map(text => html('th', { scope: 'col' }, text)))),
       html('tbody', {}, ...rows)),
+    set.keys.slice(0, mostRows).every(key => key.robust) ? null : html('p', { class: 'note', 'data-testid': 'fragile-note' }, `≈ ${fragile}`),
     set.keys.length > mostRows ? html('p', { class: 'note' }, `The first ${mostRows} of ${set.keys.length} keys; the CSV holds all.`) : null);
 }
 
@@ -74,7 +79,7 @@ export function csvRows(listed: Listed): (string | number)[][] {
   const d = listed.normed[0]?.length ?? 0;
   const header = ['key', 'label', ...Array.from({ length: d }, (_, c) => `x${c + 1}`), 'verdict', 'robust', 'margin', 'depth', 'weight', 'witness', 'cover'];
   return [header, ...listed.set.keys.map((key, i) => [
-    i + 1, listed.labels[i]!, ...Array.from(listed.normed[i]!), key.verdict, String(key.robust), key.margin, key.depth, listed.weights?.[i] ?? '',
-    Array.from(key.witness).join(' '), key.cover.map(term => `${term.weight}*${term.index + 1}`).join(' '),
+    listed.numbers[i]!, listed.labels[i]!, ...Array.from(listed.normed[i]!), key.verdict, String(key.robust), key.margin, key.depth, listed.weights?.[i] ?? '',
+    Array.from(key.witness).join(' '), key.cover.map(term => `${term.weight}*${listed.numbers[term.index]}`).join(' '),
   ])];
 }
