@@ -98,6 +98,21 @@ test('Equilibria: figures are saved as SVG and CSV', async t => {
   assert.equal((await saved('equilibria-circle-csv')).trim().split('\n').length, 1 + 4 + 2 * 61);
 });
 
+test('Equilibria: blue is apart and vermillion is collapse, as in the reports', async t => {
+  const opened = await view(t, '');
+  const drawn = id => opened.getByTestId(id).locator('path:has(title)').evaluateAll(paths => paths.map(path => {
+    const style = getComputedStyle(path);
+    return [path.querySelector('title').textContent, style.stroke === 'none' ? style.fill : style.stroke];
+  }));
+  const blue = 'rgb(0, 114, 178)', vermillion = 'rgb(213, 94, 0)';
+  await opened.getByTestId('equilibria-map').locator('path title').first().waitFor({ state: 'attached' });
+  for (const id of ['equilibria-circle', 'equilibria-map']) {
+    const colours = (await drawn(id)).filter(([words]) => /apart|collapsed/.test(words));
+    assert.equal(colours.length, 2, id);
+    for (const [words, colour] of colours) assert.equal(colour, /apart/.test(words) ? blue : vermillion, `${id}: ${words}`);
+  }
+});
+
 test('Equilibria: dark and narrow screens need no scrolling sideways', async t => {
   for (const options of [{ width: 390, height: 800 }, { width: 390, height: 800, colorScheme: 'dark' }, { colorScheme: 'dark' }]) {
     const opened = await view(t, '', options);

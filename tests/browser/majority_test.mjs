@@ -40,6 +40,25 @@ test('Majority: the loss falls and the queries turn to 1 with LayerNorm, while t
   assert.deepEqual(opened.requests.filter(address => !address.startsWith('file:')), []);
 });
 
+test('Majority: while it trains, the sentence above the figures is of the step shown, and is read aloud seldom', async t => {
+  const opened = await view(t, 'steps=5000');
+  await opened.evaluate(() => {
+    window.announced = [];
+    new MutationObserver(() => window.announced.push(performance.now())).observe(document.querySelector('[data-testid=majority-spoken]'), { childList: true });
+  });
+  await opened.getByTestId('majority-toggle').click();
+  for (let i = 0; i < 3; ++i) {
+    await opened.waitForTimeout(400);
+    const [summary, progress] = await opened.evaluate(() => ['summary', 'progress'].map(id => document.querySelector(`[data-testid=majority-${id}]`).textContent));
+    assert.ok(!progress.startsWith('Step 0 ') && summary.startsWith(`${progress}`), `${summary} at ${progress}`);
+  }
+  await opened.waitForTimeout(2500);
+  const announced = await opened.evaluate(() => window.announced);
+  for (let i = 1; i < announced.length - 1; ++i) assert.ok(announced[i] - announced[i - 1] > 1900, announced.join(' '));
+  await opened.getByTestId('majority-toggle').click();
+  assert.equal(await opened.getByTestId('majority-spoken').textContent(), await opened.getByTestId('majority-summary').textContent());
+});
+
 test('Majority: the first steps are those of the program', async t => {
   const opened = await view(t, 'norm=published&other=-&seed=4&classes=4&length=10&samples=200&steps=500');
   const { runs: [run] } = JSON.parse(normscope('train', 'majority', '--json', '--quiet', '--norm', 'published', '--seed', '4', '--classes', '4', '--length', '10', '--samples', '200',

@@ -155,6 +155,95 @@ test('The address holds the state: a reload and back show the same page', async 
   assert.deepEqual(await seen(), before);
 });
 
+test('A link that is broken says what was wrong, and the default is shown', async t => {
+  const many = Array.from({ length: 25 }, (_, i) => `${i},1`).join(';');
+  const broken = {
+    '#select?keys=NaN': /keys hold “NaN”, which is not a number from −100 to 100/,
+    '#select?keys=1e400,2;3,4': /keys hold “1e400”/,
+    '#select?keys=%ZZ': /keys hold “%ZZ”/,
+    '#select?keys=1,2;3': /differ in their number of coordinates/,
+    '#select?keys=1;2': /have 1 coordinate, not 2 or 3/,
+    '#select?keys=1,;2,3': /keys hold an empty place/,
+    [`#select?keys=${many}`]: /has 25 keys, more than the 24 a link can hold/,
+    '#nonsense': /there is no view “nonsense”/,
+    '#select?norm=batchnorm': /norm “batchnorm” is none of none, center, rmsnorm, layernorm/,
+    '#select?temperature=0&query=1,x': /query holds “x”.*; its temperature “0” is not from 0.05 to 5/,
+    '#select?key=9': /chooses key “9” of 5/,
+    [`#select?keys=${encodeURIComponent(markup)}`]: /keys hold “<img/,
+  };
+  const page = await select(t);
+  assert.equal(await page.getByTestId('bad-link').isVisible(), false);
+  for (const [hash, words] of Object.entries(broken)) {
+    await page.evaluate(next => (location.hash = next), hash);
+    await page.getByTestId('bad-link').filter({ hasText: words }).waitFor();
+    assert.match(await text(page, 'bad-link'), /^The link could not be followed: .*; the default is shown instead\.$/);
+    assert.equal(await page.getByTestId('bad-link').getAttribute('role'), 'alert');
+    assert.equal(await text(page, 'count-selectable'), '5', hash);
+    assert.equal(await page.getByTestId('preset').inputValue(), 'neighbour');
+  }
+  await page.reload();
+  await page.getByTestId('bad-link').filter({ hasText: '<img' }).waitFor();
+  assert.equal(await page.locator('img').count(), 0);
+  await page.getByTestId('scaling').check();
+  assert.equal(await page.getByTestId('bad-link').isVisible(), false);
+  await page.evaluate(() => (location.hash = '#select?keys=1,2;3,4'));
+  await page.getByTestId('row-3').waitFor({ state: 'detached' });
+  assert.equal(await page.getByTestId('bad-link').isVisible(), false);
+  assert.deepEqual(page.problems, []);
+});
+
+test('The text of an example stays while its key is lengthened and goes when a key is moved; the slider reaches a key dragged far', async t => {
+  const page = await select(t);
+  await slide(page, 'magnitude', 3);
+  assert.equal(await page.getByTestId('preset').inputValue(), 'neighbour');
+  assert.match(await text(page, 'fact'), /^Lengthen Key 3/);
+  const key = await page.getByTestId('key-1').locator('circle').first().boundingBox();
+  await page.mouse.move(key.x + key.width / 2, key.y + key.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(key.x - 80, key.y - 80, { steps: 3 });
+  await page.mouse.move(5, 5, { steps: 3 });
+  await page.mouse.up();
+  assert.equal(await page.getByTestId('preset').inputValue(), '');
+  assert.equal(await text(page, 'fact'), '');
+  const length = Number(await text(page, 'magnitude-value'));
+  assert.ok(length > 4, String(length));
+  const [at, end] = await page.getByTestId('magnitude').evaluate(input => [Number(input.value), Number(input.max)]);
+  assert.ok(Math.abs(at - length) <= 0.05 && end >= length && end < length + 1, `${at} of ${end}, length ${length}`);
+  await slide(page, 'magnitude', 1);
+  assert.equal(await page.getByTestId('magnitude').evaluate(input => Number(input.max)), end);
+});
+
+test('Bounds and doubts are named: the depth of an unselectable key, the sign beside a tie, the column of keys', async t => {
+  const page = await select(t, '#select?keys=1.25,-0.5;0.25,1.25;-1,-0.75;0,0');
+  const titles = () => page.locator('.select-table thead th').allTextContents();
+  assert.match(await text(page, 'margin-4'), /^depth ≥ 0\.\d+$/);
+  assert.equal((await titles())[1], 'key');
+  assert.equal(await page.getByTestId('fragile-note').count(), 0);
+  await page.getByTestId('preset').selectOption('edge');
+  assert.equal(await text(page, 'verdict-4'), 'tied');
+  assert.match(await text(page, 'fragile-note'), /^≈ Decided exactly for the numbers given/);
+  assert.ok(await page.getByTestId('fragile-note').isVisible());
+  await page.getByTestId('scaling').check();
+  assert.equal((await titles())[1], 'key after the norm');
+});
+
+for (const width of [1280, 1200, 1190, 1000, 390]) {
+  test(`At a width of ${width} nothing sticks out and no number wraps`, async t => {
+    const page = await select(t, '#select?keys=0,0;100,100&query=100,100&temperature=0.05', { width });
+    assert.equal(await text(page, 'bar-2'), '100.0\u00a0%');
+    const { right, edge, wide, lines } = await page.evaluate(() => ({
+      right: Math.max(...[...document.querySelectorAll('.side *')].map(part => part.getBoundingClientRect().right)),
+      edge: document.querySelector('.select-view').getBoundingClientRect().right,
+      wide: [...document.querySelectorAll('.counts div, .counts dt, .bar-value')].filter(part => part.scrollWidth > part.clientWidth + 1).map(part => part.textContent),
+      lines: [...document.querySelectorAll('.bar-value')].map(part => part.getBoundingClientRect().height),
+    }));
+    assert.ok(right <= edge + 0.5, `${right} beyond ${edge}`);
+    assert.deepEqual(wide, []);
+    assert.ok(lines.every(height => height < 30), String(lines));
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  });
+}
+
 test('Copy link puts the address on the clipboard', async t => {
   const page = await select(t, '#select', { permissions: ['clipboard-read', 'clipboard-write'] });
   await slide(page, 'magnitude', 2.5);
@@ -169,6 +258,16 @@ test('A file of planar keys becomes keys that can be moved; a larger one is deci
   await page.getByTestId('notice').getByText('square.npy: 5 × 2, float64').waitFor();
   assert.equal(await text(page, 'count-unselectable'), '1');
   assert.equal(await text(page, 'verdict-5'), 'unselectable');
+  // Numbered as by the program, which counts from 0: in the table, the figure, the sentence, the controls and the link.
+  assert.equal(await page.getByTestId('label-5').inputValue(), 'key 4');
+  assert.equal(await page.getByTestId('key-5').locator('text').textContent(), '4');
+  assert.match(await text(page, 'summary'), /^key 4 is unselectable/);
+  assert.match(await text(page, 'certificate-5'), /^= [\d.]+ · key [0-3]/);
+  assert.equal(await text(page, 'remove-key'), 'Remove key 0');
+  await page.getByTestId('add-key').click();
+  assert.equal(await page.getByTestId('label-6').inputValue(), 'key 5');
+  await page.reload();
+  assert.equal(await page.getByTestId('label-1').inputValue(), 'key 0');
 
   const random = generator(3), values = Array.from({ length: 60 * 6 }, () => random() - 0.5);
   const directory = temporaryDirectory(t), file = path.join(directory, 'six.npy');
@@ -178,10 +277,41 @@ test('A file of planar keys becomes keys that can be moved; a larger one is deci
   await page.getByTestId('shadow').waitFor();
   for (const kind of ['selectable', 'tied', 'unselectable']) assert.equal(await text(page, `count-${kind}`), String(native.counts[kind]));
   assert.match(await text(page, 'caption'), /principal directions/);
+  const hidden = native.keys.findIndex(key => key.verdict === 'unselectable');
+  assert.match(await text(page, 'summary'), new RegExp(`key ${hidden}\\b.* unselectable`));
+  assert.match(await text(page, `row-${hidden + 1}`), new RegExp(`^key ${hidden}\\(`));
+  assert.equal(await page.getByTestId('shadow').locator('title').nth(hidden).textContent(), `key ${hidden}: unselectable`);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByTestId('save-csv').click()]);
+  assert.match(readFileSync(await download.path(), 'utf8').split('\r\n')[1], /^0,key 0,/);
   await page.getByTestId('scaling').check();
   assert.equal(await text(page, 'count-selectable'), '60');
   await page.getByTestId('close-file').click();
   await page.getByTestId('figure').waitFor();
+  assert.deepEqual(page.problems, []);
+});
+
+test('Keys at the ends of what a double holds are drawn and decided', async t => {
+  const page = await select(t);
+  const square = [1, 1, -1, 1, -1, -1, 1, -1, 0.25, 0.5];
+  for (const [name, scale] of [['large', 1.7e308], ['small', 1e-300], ['far', 1e6]]) {
+    await page.getByTestId('file').setInputFiles({ name: `${name}.npy`, mimeType: '', buffer: npy([5, 2], square.map(x => x * scale)) });
+    await page.getByTestId('notice').getByText(`${name}.npy: 5 × 2`).waitFor();
+    if (scale >= 1) { // small ones can be moved, and are drawn as they are: at 0
+      const places = await page.getByTestId('shadow').locator('circle').evaluateAll(circles => circles.map(circle => [circle.cx.baseVal.value, circle.cy.baseVal.value]));
+      assert.equal(places.length, 5);
+      assert.ok(places.flat().every(x => x >= 20 && x <= 540), `${name}: ${places}`);
+      assert.ok(new Set(places.map(String)).size === 5, `${name}: ${places}`);
+      assert.match(await text(page, 'caption'), /hold 100 % of their variance/);
+    }
+    assert.equal(await text(page, 'verdict-5'), 'unselectable');
+    assert.equal(await text(page, 'count-selectable'), '4');
+    assert.doesNotMatch(await page.getByTestId('select-view').textContent(), /NaN|undefined/);
+    assert.match(await text(page, 'certificate-1'), /^Query \(0\.\d+, 0\.\d+\) scores/);
+    for (const norm of ['projection', 'scaling', 'projection', 'scaling']) {
+      await page.getByTestId(norm).click();
+      assert.doesNotMatch(await page.getByTestId('select-view').textContent(), /NaN|undefined/);
+    }
+  }
   assert.deepEqual(page.problems, []);
 });
 
@@ -203,6 +333,7 @@ test('A file that is wrong gets a sentence, and the page goes on', async t => {
     await page.getByTestId('file').setInputFiles({ name, mimeType: '', buffer });
     await page.getByTestId('problem').filter({ hasText: name.includes('<') ? 'img src=x' : name.replace(/\..*/, '') }).waitFor();
     assert.match(await text(page, 'problem'), /\w{3}.*\.?$/);
+    if (name === 'nan.npy') t.diagnostic(await text(page, 'problem'));
     assert.equal(await text(page, 'count-selectable'), '5', name);
   }
   assert.equal(await page.locator('img').count(), 0);

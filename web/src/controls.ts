@@ -16,7 +16,7 @@ interface SliderSpec {
   onInput: (value: number) => void;
 }
 
-export function slider(spec: SliderSpec): Control<number> & { setLabel(label: string): void } {
+export function slider(spec: SliderSpec): Control<number> & { setLabel(label: string): void; setMax(max: number): void } {
   const format = spec.format ?? (value => String(+value.toFixed(3)));
   const input = html('input', { type: 'range', id: spec.id, min: String(spec.min), max: String(spec.max), step: String(spec.step), 'data-testid': spec.id });
   const output = html('output', { for: spec.id, 'data-testid': `${spec.id}-value` });
@@ -36,6 +36,7 @@ export function slider(spec: SliderSpec): Control<number> & { setLabel(label: st
       tell(value);
     },
     setLabel: text => (label.textContent = text),
+    setMax: max => (input.max = String(max)),
   };
 }
 

@@ -15,8 +15,9 @@ export interface Path { steps: Float64Array; zeroRows: number; fate: string } //
 
 const letters = 13.5;
 const size = 460, middle = size / 2, radius = 158, arrowRadius = radius + 15, labelRadius = radius + 34;
-export const apartColour = palette.orange, collapsedColour = palette.blue;
-const tokenColours = [palette.purple, palette.green];
+// As in the reports (phase_order() of src/report/equilibria_page.cc): apart, collapse, token 1.
+const apartColour = palette.blue, collapsedColour = palette.vermillion;
+const tokenColours = [palette.green, palette.purple];
 
 const at = (degrees: number, r: number): [number, number] =>
   [middle + r * Math.cos(degrees * Math.PI / 180), middle - r * Math.sin(degrees * Math.PI / 180)];
@@ -211,7 +212,7 @@ export function drawMap(map: { fates: Uint8Array; names: string[]; cells: number
   }
   drawing.append(svg('path', { d: line, fill: 'none', stroke: 'black', 'stroke-width': 3.4, 'stroke-opacity': 0.55 }),
     svg('path', { d: line, fill: 'none', stroke: 'white', 'stroke-width': 1.4 }), ...dots);
-  const entries: [SVGElement, string][] = [[band(collapsedColour), 'collapse'], [band(apartColour), 'stay apart']];
+  const entries: [SVGElement, string][] = [[band(apartColour), 'stay apart'], [band(collapsedColour), 'collapse']];
   if (seen.has(2)) entries.push([band(colours[2]!), 'zero row']);
   if (seen.has(3)) entries.push([band(colours[3]!), 'not settled']);
   entries.push([svg('circle', { cx: 10, cy: 0, r: 5, fill: 'white', stroke: 'black', 'stroke-width': 2 }), 'the start']);

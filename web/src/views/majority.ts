@@ -33,7 +33,7 @@ const norms: [string, string][] = [
   ['center', 'center: projection only'], ['none', 'none'], ['unit', 'unit: scaling to 1'], ['dyt', 'dyt: tanh'], ['project:1', 'project:1: a learned normal'],
 ];
 const columns = ['step', 'train_loss', 'test_loss', 'accuracy', 'sequence_accuracy', 'angle_mean', 'angle_sd', 'attention_distance'];
-const dimension = 3, evaluateEvery = 5, decaySteps = 100_000, chunk = 14; // milliseconds of a frame
+const dimension = 3, evaluateEvery = 5, decaySteps = 100_000, chunk = 14, spokenEvery = 2000; // milliseconds: of a frame, between two announcements
 const runColours = [palette.blue, palette.orange], runDashes = [undefined, '7 3'];
 
 const defaults: Record<string, string> = {
@@ -52,6 +52,12 @@ const view: View = {
     const camera = { azimuth: radians(numberOf(get('yaw'), -18)), elevation: radians(numberOf(get('pitch'), 12, -90, 90)) };
     const training = new (core as unknown as { MajorityTraining: new () => Training }).MajorityTraining();
     let latest: TrainingState | null = null, rows: number[][][] = [], frame = 0, running = false;
+    // What is seen is current at every frame; what is read aloud is the same sentence, once in a while.
+    summary.removeAttribute('aria-live');
+    summary.setAttribute('aria-hidden', 'true');
+    const spoken = html('p', { class: 'spoken', 'aria-live': 'polite', 'data-testid': 'majority-spoken' });
+    summary.after(spoken);
+    let spokenAt = -Infinity;
 
     const set = (key: string) => (value: string): void => {
       state.set({ [key]: value });
@@ -164,6 +170,7 @@ const view: View = {
       drawScenes();
       drawCurves();
       writeNumbers();
+      say(running && !latest?.done);
       progress.textContent = latest ? `Step ${latest.step} of ${get('steps')}` : '';
     }
 
@@ -226,15 +233,21 @@ const view: View = {
       ]);
     }
 
-    function say(): void {
-      if (!latest) {
-        summary.textContent = 'These settings cannot be trained.';
-        return;
-      }
-      summary.textContent = `Step ${latest.step} of ${get('steps')}${latest.done ? ', done' : ''}. ` + latest.runs.map((run, r) => {
+    function sentence(): string {
+      if (!latest) return 'These settings cannot be trained.';
+      return `Step ${latest.step} of ${get('steps')}${latest.done ? ', done' : ''}. ` + latest.runs.map((run, r) => {
         const last = rows[r]!.at(-1)!;
         return `${run.norm}: ${Number.isNaN(last[1]!) ? '' : `loss ${last[1]!.toFixed(3)}, `}accuracy ${(100 * last[3]!).toFixed(0)} %, queries ${last[5]!.toFixed(0)}° from 1`;
       }).join('; ') + '.';
+    }
+
+    // inPassing: a sentence among many, read aloud only if the last one is long enough ago.
+    function say(inPassing = false): void {
+      summary.textContent = sentence();
+      const now = performance.now();
+      if ((inPassing && now - spokenAt < spokenEvery) || spoken.textContent === summary.textContent) return;
+      spoken.textContent = summary.textContent;
+      spokenAt = now;
     }
 
     function rowsCsv(): string {

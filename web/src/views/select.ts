@@ -1,5 +1,6 @@
 // Which keys can attention select? Keys that can be moved, the verdict of each, and its certificate.
 import './select.css';
+import { parseAddress } from '../address';
 import { button, segments, select, slider, toggle } from '../controls';
 import { csv, download, downloadSvg } from '../download';
 import { colour } from '../palette';
@@ -7,29 +8,33 @@ import { html, svg } from '../svg';
 import type { View } from '../view';
 import { createFigure } from './select_figure';
 import { decideFile, drawShadow, readKeys, type FileAnswer, type FileKeys } from './select_file';
-import { compute, labelOf, largest, mostKeys, normName, readSetting, writeSetting, type Answer, type KeySet, type Setting } from './select_model';
-import { presets, settingOf } from './select_presets';
+import { compute, fileLabel, fromFile, labelOf, largest, mostKeys, nextLabel, normName, numberOf, readSetting, writeSetting, type Answer, type KeySet, type Setting } from './select_model';
+import { presetOf, presets, settingOf } from './select_presets';
 import { csvRows, shown, tableOf, type Listed } from './select_table';
+
+const usualLength = 4; // the end of the slider of magnitudes
 
 const view: View = {
   id: 'select',
   label: 'Select',
   mount(root, { core, state }) {
     const first = settingOf(presets[0]!);
-    let setting: Setting = readSetting(state, first);
+    let setting: Setting = first;
     let answer: Answer;
     let file: FileKeys | undefined, fileAnswer: FileAnswer | undefined;
     let gone = false;
+    let longest = 0; // that the slider of magnitudes has had to reach: it grows with a key dragged far and never shrinks under the hand
 
     const listed = (): Listed =>
       file && fileAnswer
-        ? { labels: fileAnswer.set.keys.map((_, i) => `Key ${i + 1}`), normed: fileAnswer.normed, set: fileAnswer.set }
-        : { labels: setting.keys.map((_, i) => labelOf(setting, i)), normed: answer.normed, set: answer.set, weights: answer.weights };
+        ? { labels: fileAnswer.set.keys.map((_, i) => fileLabel(i)), numbers: fileAnswer.set.keys.map((_, i) => String(i)), norm: normName(setting), normed: fileAnswer.normed, set: fileAnswer.set }
+        : { labels: setting.keys.map((_, i) => labelOf(setting, i)), numbers: setting.keys.map((_, i) => numberOf(setting, i)), norm: normName(setting), normed: answer.normed, set: answer.set, weights: answer.weights };
 
     // Controls
     const change = (edit: () => void, replace = false) => {
       edit();
       problem.hidden = true;
+      badLink.hidden = true;
       update();
       if (!file) writeSetting(state, setting, replace);
     };
@@ -37,10 +42,11 @@ const view: View = {
       const found = presets.find(candidate => candidate.id === id);
       if (!found) return;
       closeFile();
+      longest = 0;
       change(() => (setting = settingOf(found)));
-      preset.show(id);
-      fact.textContent = found.fact;
     });
+    const badLink = html('p', { class: 'failure bad-link', role: 'alert', 'data-testid': 'bad-link' });
+    badLink.hidden = true;
     const fact = html('p', { class: 'fact', 'data-testid': 'fact' });
     const dimension = segments('dimension', 'Dimension', [['2', 'plane, d = 2'], ['3', 'space, d = 3']], value => change(() => {
       const d = Number(value);
@@ -50,7 +56,7 @@ const view: View = {
     const projection = toggle('projection', 'Projection: subtract the mean', on => change(() => (setting.projection = on)));
     const scaling = toggle('scaling', 'Scaling: to norm √d', on => change(() => (setting.scaling = on)));
     const norm = html('p', { class: 'note', 'data-testid': 'norm' });
-    const magnitude = slider({ id: 'magnitude', label: 'Magnitude', min: 0.1, max: 4, step: 0.05, format: value => value.toFixed(2), onInput: value => change(() => {
+    const magnitude = slider({ id: 'magnitude', label: 'Magnitude', min: 0.1, max: usualLength, step: 0.05, format: value => value.toFixed(2), onInput: value => change(() => {
       const key = setting.keys[setting.chosen]!, length = Math.hypot(...key);
       const direction = length > 0 ? key.map(x => x / length) : key.map((_, c) => (c === 0 ? 1 : 0));
       setting.keys[setting.chosen] = direction.map(x => +(x * value).toFixed(4));
@@ -59,7 +65,7 @@ const view: View = {
     const add = button('add-key', 'Add a key', () => change(() => {
       const angle = setting.keys.length * 2.4; // golden angle: never on top of another
       setting.keys.push([0.9 * Math.cos(angle), 0.9 * Math.sin(angle), 0.3].slice(0, setting.d).map(x => +x.toFixed(3)));
-      setting.labels.push('');
+      setting.labels.push(nextLabel(setting));
       setting.chosen = setting.keys.length - 1;
     }));
     const remove = button('remove-key', 'Remove', () => change(() => {
@@ -103,6 +109,7 @@ const view: View = {
       },
       choose(key) {
         if (key === setting.chosen) return;
+        longest = 0;
         change(() => (setting.chosen = key), true);
       },
       release: update,
@@ -112,7 +119,7 @@ const view: View = {
     const magnitudeBox = html('div', { class: 'controls' }, magnitude.element, html('div', { class: 'buttons' }, add, remove));
     const openLabel = html('label', { class: 'button-like' }, picker, 'Open .npy …');
     const controls = html('form', { class: 'controls', 'aria-label': 'Settings' },
-      preset.element, fact, dimension.element,
+      preset.element, badLink, fact, dimension.element,
       html('fieldset', { class: 'control norm' }, html('legend', {}, 'Norm applied to the keys'), projection.element, scaling.element, norm),
       magnitudeBox, temperature.element,
       html('div', { class: 'buttons' }, openLabel, back), html('div', { class: 'buttons' }, copy, savePicture, saveTable), notice);
@@ -144,7 +151,7 @@ const view: View = {
           closeFile();
           change(() => {
             const keys = Array.from({ length: read.n }, (_, i) => [...read.values.subarray(i * read.d, (i + 1) * read.d)]);
-            setting = { ...setting, d: read.d, keys, labels: keys.map(() => ''), query: setting.query.concat(0).slice(0, read.d), chosen: 0 };
+            setting = { ...setting, d: read.d, keys, labels: keys.map((_, i) => fileLabel(i)), query: setting.query.concat(0).slice(0, read.d), chosen: 0 };
           });
         } else {
           notify(`Deciding ${read.n} keys …`);
@@ -177,7 +184,7 @@ const view: View = {
         return html('div', { class: 'bar', role: 'listitem' },
           html('span', { class: 'bar-name' }, labelOf(setting, i)),
           html('span', { class: 'bar-track' }, html('span', { class: 'bar-fill', style: `width: ${(100 * weight).toFixed(2)}%; background: ${colour(i)}` })),
-          html('span', { class: 'bar-value', 'data-testid': `bar-${i + 1}` }, `${(100 * weight).toFixed(1)} %`));
+          html('span', { class: 'bar-value', 'data-testid': `bar-${i + 1}` }, `${(100 * weight).toFixed(1)}\u00a0%`));
       }));
     }
 
@@ -234,11 +241,13 @@ const view: View = {
         ? 'Dashed: unselectable. With a norm, hollow points are the keys before it and filled ones after.'
         : 'Drag the ground to turn the view, drag a point to move it in the plane of the screen.';
       dimension.show(String(setting.d));
-      const matching = presets.find(candidate => JSON.stringify(candidate.keys) === JSON.stringify(setting.keys));
+      const matching = fromFile(setting) ? undefined : presetOf(setting.keys); // an example's text speaks of Key 1, not of key 0
       preset.show(matching?.id ?? '');
-      if (matching) fact.textContent = matching.fact;
+      fact.textContent = matching?.fact ?? '';
       const chosen = labelOf(setting, setting.chosen);
       magnitude.setLabel(`${chosen} magnitude`);
+      longest = Math.max(longest, usualLength, Math.ceil(Math.hypot(...setting.keys[setting.chosen]!)));
+      magnitude.setMax(longest);
       magnitude.show(Math.hypot(...setting.keys[setting.chosen]!));
       temperature.show(setting.temperature);
       add.disabled = setting.keys.length >= mostKeys;
@@ -255,11 +264,21 @@ const view: View = {
       }
     }
 
+    function readAddress(): void {
+      const { setting: read, wrong } = readSetting(state, first);
+      const { id } = parseAddress(location.hash);
+      setting = read;
+      longest = 0;
+      if (id !== '' && id !== view.id) wrong.unshift(`there is no view “${id.slice(0, 24)}”`);
+      badLink.hidden = wrong.length === 0;
+      badLink.textContent = wrong.length === 0 ? '' : `The link could not be followed: ${wrong.join('; ')}; the default is shown instead.`;
+    }
     state.onChange(() => {
       closeFile();
-      setting = readSetting(state, first);
+      readAddress();
       update();
     });
+    readAddress();
     update();
     return () => {
       gone = true;

@@ -4,7 +4,7 @@ import { call, type Core } from '../core';
 import { colour } from '../palette';
 import { onRotate, project, unproject, type Camera, type Vector } from '../scene3d';
 import { arcPath, svg } from '../svg';
-import { labelOf, largest, type Answer, type Setting } from './select_model';
+import { labelOf, largest, numberOf, type Answer, type Setting } from './select_model';
 
 const size = 560, centre = size / 2, radius = 232, ringInner = 246, ringOuter = 264;
 
@@ -144,7 +144,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
       });
       if (arc.to - arc.from < 0.06) continue;
       const angle = (arc.from + arc.to) / 2, r = ringOuter + (Math.abs(Math.cos(angle)) > 0.3 ? 4 : 9);
-      drawn.push(svg('text', { x: centre + r * Math.cos(angle), y: centre - r * Math.sin(angle) + 4, class: 'arc-name', 'text-anchor': Math.cos(angle) > 0.3 ? 'start' : Math.cos(angle) < -0.3 ? 'end' : 'middle' }, arc.keys.map(key => key + 1).join('=')));
+      drawn.push(svg('text', { x: centre + r * Math.cos(angle), y: centre - r * Math.sin(angle) + 4, class: 'arc-name', 'text-anchor': Math.cos(angle) > 0.3 ? 'start' : Math.cos(angle) < -0.3 ? 'end' : 'middle' }, arc.keys.map(key => numberOf(setting, key)).join('=')));
     }
     return drawn;
   }
@@ -239,7 +239,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         svg('circle', { r: 18, class: 'grip' }),
         ...(which === setting.chosen ? [svg('circle', { r: 14.5, class: 'halo' })] : []),
         svg('circle', { r: 11, fill: hollow ? 'var(--ground)' : colour(which), stroke: colour(which), 'stroke-width': 2.5, 'stroke-dasharray': verdict === 'unselectable' ? '3 2.5' : null }),
-        svg('text', { y: 4, class: 'key-name', fill: hollow ? 'var(--ink)' : onColour[which % onColour.length]!, 'text-anchor': 'middle' }, String(which + 1)),
+        svg('text', { y: 4, class: 'key-name', fill: hollow ? 'var(--ink)' : onColour[which % onColour.length]!, 'text-anchor': 'middle' }, numberOf(setting, which)),
       );
     });
   }

@@ -1,7 +1,7 @@
 // Keys from a reader's file: read by the core, as if written by an enemy.
 import { call, type Core } from '../core';
 import { svg } from '../svg';
-import { rowsOf, type KeySet } from './select_model';
+import { fileLabel, rowsOf, scaled, type KeySet } from './select_model';
 
 export interface FileKeys {
   name: string;
@@ -35,7 +35,8 @@ export interface FileAnswer {
 export function decideFile(core: Core, file: FileKeys, norm: string): FileAnswer {
   const normed = call<{ values: Float64Array; zeroRows: number; constantRows: number }>(core, 'normalize', file.values, file.n, file.d, norm);
   const set = call<KeySet>(core, 'decideKeys', normed.values, file.n, file.d, file.unitRoundoff);
-  const { coordinates, share } = call<{ coordinates: Float64Array; share: number }>(core, 'principal', normed.values, file.n, file.d, 2);
+  // The picture needs ratios only. Of keys near 1e308 a sum or a difference overflows, so they are scaled before either.
+  const { coordinates, share } = call<{ coordinates: Float64Array; share: number }>(core, 'principal', scaled(normed.values), file.n, file.d, 2);
   return {
     normed: rowsOf(normed.values, file.n, file.d), set, share, flat: rowsOf(coordinates, file.n, 2),
     undefinedRows: norm === 'rmsnorm' || norm === 'layernorm' ? normed.zeroRows + normed.constantRows : 0,
@@ -53,7 +54,7 @@ export function drawShadow(figure: SVGSVGElement, { flat, set }: FileAnswer): vo
     svg('line', { x1: size / 2, y1: 20, x2: size / 2, y2: size - 20, class: 'axis' }),
     ...flat.map(([x, y], i) => {
       const verdict = set.keys[i]!.verdict;
-      return svg('circle', { cx: size / 2 + (x! / furthest) * room, cy: size / 2 - (y! / furthest) * room, r: 4.5, fill: marks[verdict], stroke: verdict === 'unselectable' ? 'var(--colour-2)' : marks[verdict], 'stroke-width': 1.5 }, svg('title', {}, `Key ${i + 1}: ${verdict}`));
+      return svg('circle', { cx: size / 2 + (x! / furthest) * room, cy: size / 2 - (y! / furthest) * room, r: 4.5, fill: marks[verdict], stroke: verdict === 'unselectable' ? 'var(--colour-2)' : marks[verdict], 'stroke-width': 1.5 }, svg('title', {}, `${fileLabel(i)}: ${verdict}`));
     }),
     svg('text', { x: size - 20, y: size / 2 - 8, 'text-anchor': 'end', class: 'axis-name' }, 'first principal direction'),
     svg('text', { x: size / 2 + 8, y: 26, class: 'axis-name' }, 'second'));

@@ -9,6 +9,7 @@ interface Preset {
   query?: number[];
   norm?: 'none' | 'center' | 'rmsnorm' | 'layernorm';
   chosen?: number;
+  lengthens?: boolean; // still the example when the chosen key is longer or shorter
 }
 
 const ring = (angles: number[], radii: number[] = []): number[][] =>
@@ -22,6 +23,7 @@ export const presets: Preset[] = [
     keys: ring([150, 20, 45, 300, 225]),
     query: [1.25, 0.15],
     chosen: 2,
+    lengthens: true,
   },
   {
     id: 'inside',
@@ -79,6 +81,17 @@ export const presets: Preset[] = [
   { id: 'zero', name: 'A zero key, which scaling cannot move', fact: 'Key 3 has no direction to scale and stays at 0, in the middle of the others.', keys: [[1.2, 0.3], [-0.8, 0.9], [0, 0], [-0.3, -1.1]], norm: 'rmsnorm', chosen: 2 },
   { id: 'one', name: 'One key alone', fact: 'With nothing to compare with, one key is always selected.', keys: [[0.8, 0.6]] },
 ];
+
+// The example these keys are, if they are one.
+export function presetOf(keys: number[][]): Preset | undefined {
+  const same = (a: number[], b: number[]) => a.length === b.length && a.every((x, c) => x === b[c]);
+  const along = (a: number[], b: number[]) => {
+    const la = Math.hypot(...a), lb = Math.hypot(...b);
+    return a.length === b.length && la > 0 && lb > 0 && a.every((x, c) => Math.abs(x / la - b[c]! / lb) < 1e-3);
+  };
+  return presets.find(preset => preset.keys.length === keys.length &&
+    preset.keys.every((key, i) => same(key, keys[i]!) || (preset.lengthens && i === preset.chosen && along(key, keys[i]!))));
+}
 
 export function settingOf(preset: Preset): Setting {
   const norm = preset.norm ?? 'none';
