@@ -134,16 +134,22 @@ bool is_word(char32_t c) {
          u_hasBinaryProperty(code, UCHAR_ALPHABETIC) != 0 || u_hasBinaryProperty(code, UCHAR_JOIN_CONTROL) != 0;
 }
 
+// The characters named one by one have changed their category since.
 bool is_punctuation(char32_t c) {
   if (c < 0x80) return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  if (c == 0x166D || c == 0x111C9) return true;
   return (category(c) & U_GC_P_MASK) != 0 && existed(c, category_version);
 }
 
 bool is_nonspacing_mark(char32_t c) {
+  if (c == 0x1734) return true;
+  if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;
   return (category(c) & U_GC_MN_MASK) != 0 && existed(c, category_version);
 }
 
 bool is_combining_mark(char32_t c) {
+  if (c == 0x1CF2 || c == 0x1CF3) return true;
+  if (c == 0x111C9) return false;
   return (category(c) & U_GC_M_MASK) != 0 && existed(c, normalization_version);
 }
 

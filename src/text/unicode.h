@@ -1,7 +1,8 @@
 #pragma once
 // What the tokenizers need to know of Unicode, from ICU. The reference library mixes versions of Unicode: it
-// normalizes as of 9.0, knows punctuation, marks and control characters as of 8.0, and the rest as of today. A
-// character that came later than the version in question counts as unassigned here too.
+// normalizes as of 9.0, knows punctuation, marks and control characters as of 8.0, and the rest as of 16.
+// A character that came later than the version in question counts as unassigned here too; what came after the 15.0 of
+// Debian's ICU (and, in patterns, the version of its Oniguruma) is not known here.
 #include <cstddef>
 #include <string>
 #include <string_view>

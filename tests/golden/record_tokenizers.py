@@ -24,6 +24,7 @@ tokenizers.npz, unsigned integers
   NAME.ids             of all tokens, in order
   NAME.begins, .sizes  where in its string a token begins, counted from where the one before began (plus 2^15), and its
                        size in bytes
+  NAME.decoded, .decoded_sizes   the text that the tokens of every seventh of these strings are decoded to
 """
 import base64
 import json
@@ -32,6 +33,7 @@ import random
 import struct
 import subprocess
 import sys
+import unicodedata
 
 import numpy
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
@@ -93,9 +95,15 @@ def tricky_strings(count=2200):
     words = TEXT.split()
     strings = [s.encode() for s in BY_HAND] + INVALID + [b"a" + s + b"b" for s in INVALID]
 
+    # Characters of Unicode 14 only: libraries differ in how many of the later ones they know.
+    def of_script(first, last):
+        while True:
+            c = chr(draw.randint(first, last))
+            if unicodedata.category(c) != "Cn":
+                return c
+
     def character():
-        first, last = draw.choice(SCRIPTS)
-        return chr(draw.randint(first, last))
+        return of_script(*draw.choice(SCRIPTS))
 
     def word():
         kind = draw.random()
@@ -104,7 +112,7 @@ def tricky_strings(count=2200):
             return draw.choice([w, w, w, w.upper(), w.capitalize(), w[: draw.randint(1, len(w))]])
         if kind < 0.65:
             first, last = draw.choice(SCRIPTS)
-            return "".join(chr(draw.randint(first, last)) for _ in range(draw.randint(1, 5)))
+            return "".join(of_script(first, last) for _ in range(draw.randint(1, 5)))
         if kind < 0.75:
             return "".join(draw.choice(["e", "a", "o", "ä", "א", "ب", "क", "が", "字", "1", "ﬁ"]) +
                            "".join(chr(draw.choice(MARKS)) for _ in range(draw.randint(0, 3))) for _ in range(2))
@@ -189,6 +197,201 @@ def gpt2(vocabulary, merges):
     return tokenizer
 
 
+# --- small tokenizers ---
+
+
+def charsmap(rules):
+    """What SentencePiece would compile of {sequence: replacement}: a double array (Darts), then the replacements."""
+    trie, replacements, places = {}, b"", {}
+    for sequence, replacement in rules.items():
+        if replacement not in places:
+            places[replacement] = len(replacements)
+            replacements += replacement.encode() + b"\0"
+        node = trie
+        for byte in sequence.encode():
+            node = node.setdefault(byte, {})
+        node[0] = places[replacement]
+    units, used = {0: 0}, {0}
+
+    def place(node, at):
+        """Children of the node in unit `at` go to base ^ label, for the first base that is free."""
+        base = 1
+        while any((base ^ label) in used for label in node) or (base ^ at) >= 1 << 21:
+            base += 1
+        offset = base ^ at
+        units[at] |= offset << 10 | (1 << 8 if 0 in node else 0)
+        used.update(base ^ label for label in node)
+        for label, child in node.items():
+            units[base ^ label] = child | 1 << 31 if label == 0 else label
+        for label, child in node.items():
+            if label != 0:
+                place(child, base ^ label)
+
+    place(trie, 0)
+    size = (max(units) | 255) + 1
+    packed = struct.pack(f"<{size}I", *(units.get(i, 0) for i in range(size)))
+    return struct.pack("<I", len(packed)) + packed + replacements
+
+
+RULES = {"ﬁ": "fi", "ﬂ": "fl", "½": "1/2", "…": "...", "Ⅳ": "IV", "①": "1", "e\u0301": "é", "a\u0308": "ä", "\t": " ",
+         "\n": " ", "\r": " ", "\xa0": " ", "\u3000": " ", "\u200b": "", "\xad": "", "\x01": "", "\x07": "", "㍿": "株式会社",
+         "Å": "Å", "\u0344": "\u0308\u0301", "ｶ": "カ", "\ufeff": "", "é": "é", "\u2028": " ", "\x7f": "", "ſ": "s"}
+RULES.update({chr(0xFF01 + i): chr(0x21 + i) for i in range(94)})
+
+
+def byte_level(prefix_space=False, **settings):
+    tokenizer = Tokenizer(models.BPE(**settings))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix_space)
+    return tokenizer
+
+
+def split_byte_level(pattern, behavior="isolated", invert=False, **settings):
+    tokenizer = Tokenizer(models.BPE(**settings))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(pattern), behavior, invert=invert),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    return tokenizer
+
+
+def train(tokenizer, trainer):
+    tokenizer.train_from_iterator(TEXT.splitlines(keepends=True), trainer)
+
+
+def bpe_trainer(size, special, alphabet=(), **settings):
+    return trainers.BpeTrainer(vocab_size=size, special_tokens=special, initial_alphabet=list(alphabet),
+                               show_progress=False, **settings)
+
+
+def template(tokenizer, single, pair, names):
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, pair=pair, special_tokens=[(n, tokenizer.token_to_id(n)) for n in names])
+
+
+def make_tokenizers():
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    bytes_of = [f"<0x{i:02X}>" for i in range(256)]
+    made = {}
+
+    t = made["byte_bpe"] = byte_level()
+    train(t, bpe_trainer(450, ["<|endoftext|>"], alphabet))
+    t.post_processor = processors.ByteLevel(trim_offsets=True)
+    t.decoder = decoders.ByteLevel()
+
+    t = made["byte_bpe_roberta"] = byte_level(prefix_space=True)
+    train(t, bpe_trainer(400, ["<s>", "<pad>", "</s>", "<unk>"], alphabet))
+    t.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True, normalized=False)])
+    t.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    t.decoder = decoders.ByteLevel()
+
+    llama3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+              r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+    t = made["byte_bpe_llama3"] = split_byte_level(llama3, ignore_merges=True)
+    train(t, bpe_trainer(400, ["<|begin_of_text|>"], alphabet))
+    template(t, "<|begin_of_text|> $A", "$A $B", ["<|begin_of_text|>"])
+    t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), t.post_processor])
+    t.decoder = decoders.ByteLevel()
+
+    t = made["byte_bpe_qwen"] = split_byte_level(llama3.replace("{1,3}", ""), "removed", invert=True)
+    t.normalizer = normalizers.NFC()
+    train(t, bpe_trainer(400, ["<|endoftext|>"], alphabet))
+    t.decoder = decoders.ByteLevel()
+
+    t = made["wordpiece"] = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    t.normalizer = normalizers.BertNormalizer()
+    t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    train(t, trainers.WordPieceTrainer(vocab_size=700, show_progress=False,
+                                       special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]))
+    template(t, "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ["[CLS]", "[SEP]"])
+    t.decoder = decoders.WordPiece()
+
+    t = made["wordpiece_cased"] = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=30))
+    t.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    train(t, trainers.WordPieceTrainer(vocab_size=500, show_progress=False,
+                                       special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]))
+    t.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    t.decoder = decoders.WordPiece()
+
+    def unigram_trainer(size, special):
+        return trainers.UnigramTrainer(vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False)
+
+    t = made["unigram"] = Tokenizer(models.Unigram())
+    t.normalizer = normalizers.Precompiled(charsmap(RULES))
+    t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    train(t, unigram_trainer(500, ["<pad>", "</s>", "<unk>", "<extra_id_0>"]))
+    template(t, "$A </s>", "$A </s> $B </s>", ["</s>"])
+    t.decoder = decoders.Metaspace()
+
+    t = made["unigram_bytes"] = Tokenizer(models.Unigram())
+    t.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    train(t, unigram_trainer(650, ["<unk>", "<s>", "</s>"] + bytes_of))
+    state = json.loads(t.to_str())
+    state["model"]["byte_fallback"] = True
+    made["unigram_bytes"] = Tokenizer.from_str(json.dumps(state))
+
+    t = made["bpe_llama2"] = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    t.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    train(t, bpe_trainer(600, ["<unk>", "<s>", "</s>"] + bytes_of))
+    template(t, "<s> $A", "<s> $A <s> $B", ["<s>"])
+    t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                   decoders.Strip(" ", 1, 0)])
+
+    t = made["bpe_mistral"] = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=False))
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    train(t, bpe_trainer(400, ["<unk>", "<s>", "</s>"], limit_alphabet=120))
+
+    t = made["bpe_gemma"] = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
+    t.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase()])
+    t.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    train(t, bpe_trainer(300, ["<unk>"], limit_alphabet=80))
+
+    t = made["bpe_words"] = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    t.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.Strip(), normalizers.Lowercase()])
+    t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Punctuation("contiguous"),
+                                               pre_tokenizers.Digits(individual_digits=False)])
+    train(t, bpe_trainer(400, ["<unk>"], end_of_word_suffix="</w>", limit_alphabet=100))
+    t.add_tokens([AddedToken("added", single_word=True), AddedToken("Added One", rstrip=True, lstrip=True),
+                  AddedToken("wörd", normalized=True), AddedToken("<s>", normalized=False, rstrip=True)])
+    t.decoder = decoders.BPEDecoder()
+
+    t = made["word_level"] = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(r"\d+|-"), "merged_with_next"),
+                                               pre_tokenizers.Punctuation("merged_with_previous"),
+                                               pre_tokenizers.CharDelimiterSplit(" "), pre_tokenizers.Digits(True)])
+    train(t, trainers.WordLevelTrainer(special_tokens=["<unk>"], show_progress=False))
+    return made
+
+
+def record(directory):
+    strings = tricky_strings()
+    arrays = {"strings": numpy.frombuffer(b"".join(strings), numpy.uint8),
+              "sizes": numpy.array([len(s) for s in strings], numpy.uint16)}
+    files = {}
+    for name, tokenizer in make_tokenizers().items():
+        files[name] = json.loads(tokenizer.to_str())
+        # All for the three kinds that matter most, every third one for their variants.
+        which = range(0, len(strings), 1 if name in ("byte_bpe", "wordpiece", "unigram") else 3)
+        encoded = [encode(tokenizer, strings[i]) for i in which]
+        steps = []
+        for tokens in encoded:
+            begins = [0] + [b for _, b, _ in tokens]
+            steps += [b - a + 2**15 for a, b in zip(begins, begins[1:])]
+        decoded = [tokenizer.decode([i for i, _, _ in tokens]).encode() for tokens in encoded[::7]]
+        arrays[name + ".decoded"] = numpy.frombuffer(b"".join(decoded), numpy.uint8)
+        arrays[name + ".decoded_sizes"] = numpy.array([len(d) for d in decoded], numpy.uint16)
+        arrays[name + ".which"] = numpy.array(which, numpy.uint16)
+        arrays[name + ".counts"] = numpy.array([len(tokens) for tokens in encoded], numpy.uint16)
+        arrays[name + ".ids"] = numpy.array([i for tokens in encoded for i, _, _ in tokens], numpy.uint16)
+        arrays[name + ".begins"] = numpy.array(steps, numpy.uint16)
+        arrays[name + ".sizes"] = numpy.array([e - b for tokens in encoded for _, b, e in tokens], numpy.uint16)
+        print(f"{name}: {len(encoded)} strings, {sum(map(len, encoded))} tokens")
+    (directory / "tokenizers.json").write_text(json.dumps(files, ensure_ascii=False, separators=(",", ":")) + "\n")
+    numpy.savez_compressed(directory / "tokenizers.npz", **arrays)
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1] == "--compare":
         compare(sys.argv[2], sys.argv[3], sys.argv[4:])
+    else:
+        record(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent)
