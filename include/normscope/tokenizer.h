@@ -4,21 +4,24 @@
 //
 // The same steps, in the same order, as the Hugging Face library `tokenizers`, with the same ids and offsets:
 //
-//   text → added tokens cut out → normalizer → pre-tokenizer (words) → model (pieces of words) → post-processor
+//   text → added tokens cut out → normalizer → pre-tokenizer (words) → model (pieces of words) →
+//   post-processor
 //
-//   normalizers     BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Replace, Prepend, Strip, Nmt,
+//   normalizers     BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Replace, Prepend, Strip,
+//   Nmt,
 //                   Precompiled (SentencePiece), ByteLevel, Sequence
-//   pre-tokenizers  BertPreTokenizer, ByteLevel, Split, Whitespace, WhitespaceSplit, Metaspace, Punctuation, Digits,
+//   pre-tokenizers  BertPreTokenizer, ByteLevel, Split, Whitespace, WhitespaceSplit, Metaspace, Punctuation,
+//   Digits,
 //                   CharDelimiterSplit, Sequence
 //   models          BPE (with byte fallback, unknown token, ignore_merges), WordPiece, Unigram, WordLevel
 //   post-processors TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence
 //   decoders        ByteLevel, WordPiece, Metaspace, BPEDecoder, ByteFallback, Fuse, Strip, Replace, Sequence
 //
-// A file with any other component is rejected with an InputError that names it. Left aside: truncation and padding
-// (texts are never cut or filled up), the templates for pairs of texts, dropout.
+// A file with any other component is rejected with an InputError that names it. Left aside: truncation and
+// padding (texts are never cut or filled up), the templates for pairs of texts, dropout.
 //
-// Text need not be valid UTF-8: what is not becomes U+FFFD, as Python's errors='replace' has it, and offsets still
-// count the bytes that were given.
+// Text need not be valid UTF-8: what is not becomes U+FFFD, as Python's errors='replace' has it, and offsets
+// still count the bytes that were given.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,8 +49,8 @@ enum class SpecialTokens { add, omit };
 // Immutable, cheap to copy, and may be used from several threads at once.
 class Tokenizer {
  public:
-  // The content of a tokenizer.json. `label` names the file in messages. Throws InputError if the file is damaged or
-  // asks for something this library does not do.
+  // The content of a tokenizer.json. `label` names the file in messages. Throws InputError if the file is
+  // damaged or asks for something this library does not do.
   static Tokenizer from_json(std::string_view tokenizer_json, std::string_view label = "tokenizer.json");
 
   // A vocab.txt of BERT, one token per line: WordPiece between [CLS] and [SEP].
@@ -64,8 +67,8 @@ class Tokenizer {
   // tokenizer.bin of llama2.c: pieces with scores, pairs merged by the score of what they make; <s> in front.
   static Tokenizer from_llama2c(std::string_view tokenizer_bin, std::string_view label = "tokenizer.bin");
 
-  // Throws InputError if the text holds what the vocabulary cannot express (no unknown token), if a pattern of the
-  // file does not come to an end on it, or if it is longer than 2³¹ bytes.
+  // Throws InputError if the text holds what the vocabulary cannot express (no unknown token), if a pattern
+  // of the file does not come to an end on it, or if it is longer than 2³¹ bytes.
   std::vector<Token> encode(std::string_view text, SpecialTokens special = SpecialTokens::add) const;
 
   // Ids without a token are passed over, special tokens too unless they are asked for.

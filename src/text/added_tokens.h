@@ -27,8 +27,10 @@ std::vector<AddedToken> added_tokens(const Node& list);
 
 class AddedTokens {
  public:
-  // Ids are those of the model where it has the token, and count on from there where not, whatever the file says.
-  AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary, const Normalizer* normalizer);
+  // Ids are those of the model where it has the token, and count on from there where not, whatever the file
+  // says.
+  AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
+              const Normalizer* normalizer);
 
   // The whole text, normalized but for the tokens found.
   std::vector<Piece> find(AlignedText text, const Normalizer* normalizer) const;

@@ -15,8 +15,7 @@ struct ByteAlphabet {
     bytes.fill(-1);
     char32_t next = 256;
     for (unsigned byte = 0; byte < 256; ++byte) {
-      const bool printable =
-          (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+      const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
       characters[byte] = printable ? byte : next++;
       bytes[characters[byte]] = static_cast<int>(byte);
     }
@@ -70,7 +69,8 @@ std::vector<AlignedText> AlignedText::split(std::vector<Match> parts, Delimiter 
   bool found_before = false;
   switch (delimiter) {
     case Delimiter::removed:
-      std::copy_if(parts.begin(), parts.end(), std::back_inserter(kept), [](const Match& m) { return !m.found; });
+      std::copy_if(parts.begin(), parts.end(), std::back_inserter(kept),
+                   [](const Match& m) { return !m.found; });
       break;
     case Delimiter::isolated:
       kept = std::move(parts);
@@ -108,8 +108,8 @@ std::vector<AlignedText> AlignedText::split(std::vector<Match> parts, Delimiter 
   return result;
 }
 
-// The reference library transforms what stands for the whole original, and leaves out inserted characters at the
-// beginning that stand for nothing (they come from patterns that match between characters).
+// The reference library transforms what stands for the whole original, and leaves out inserted characters at
+// the beginning that stand for nothing (they come from patterns that match between characters).
 void AlignedText::transform(const std::vector<Change>& changes, std::size_t removed) {
   if (origin_.begin == origin_.end) return transform_range(0, 0, changes, removed);
   if (text_.empty()) return;
@@ -236,7 +236,8 @@ void AlignedText::to_byte_characters() {
 std::vector<Match> find_literal(std::string_view valid, std::string_view literal) {
   std::vector<Match> parts;
   std::size_t between = 0;
-  for (std::size_t at = valid.find(literal); at != std::string_view::npos; at = valid.find(literal, between)) {
+  for (std::size_t at = valid.find(literal); at != std::string_view::npos;
+       at = valid.find(literal, between)) {
     if (between < at) parts.push_back({between, at, false});
     between = at + literal.size();
     parts.push_back({at, between, true});

@@ -1,6 +1,6 @@
 #pragma once
-// A stretch of text on its way through normalizers and pre-tokenizers. Each of its bytes remembers which bytes of
-// the original it stands for; what is inserted stands for what its neighbour stands for.
+// A stretch of text on its way through normalizers and pre-tokenizers. Each of its bytes remembers which
+// bytes of the original it stands for; what is inserted stands for what its neighbour stands for.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,7 +35,8 @@ class AlignedText {
   // Where in the original this stretch begins.
   std::size_t origin() const { return origin_.begin; }
 
-  // The bytes of the original that [begin, end) of the text stands for; the same numbers if there are no such bytes.
+  // The bytes of the original that [begin, end) of the text stands for; the same numbers if there are no such
+  // bytes.
   Source source(std::size_t begin, std::size_t end) const;
 
   AlignedText slice(std::size_t begin, std::size_t end) const;
@@ -52,7 +53,8 @@ class AlignedText {
   void to_byte_characters();
 
  private:
-  void transform_range(std::size_t begin, std::size_t end, const std::vector<Change>& changes, std::size_t removed);
+  void transform_range(std::size_t begin, std::size_t end, const std::vector<Change>& changes,
+                       std::size_t removed);
 
   std::string text_;
   std::vector<Source> source_;  // of each byte of text_
@@ -73,7 +75,8 @@ std::vector<Match> find_literal(std::string_view valid, std::string_view literal
 #include "text/utf8.h"
 
 template <class Predicate>
-std::vector<normscope::text::Match> normscope::text::find_characters(std::string_view valid, const Predicate& wanted) {
+std::vector<normscope::text::Match> normscope::text::find_characters(std::string_view valid,
+                                                                     const Predicate& wanted) {
   std::vector<Match> parts;
   std::size_t between = 0;
   for (std::size_t position = 0; position < valid.size();) {

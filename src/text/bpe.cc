@@ -84,7 +84,9 @@ void Bpe::tokenize(std::string_view word, std::vector<WordToken>& tokens) const 
     if (!settings_.unknown) continue;  // so it is done: the character is lost
     if (!settings_.fuse_unknown) add_unknown();
     const auto id = vocabulary_.id(*settings_.unknown);
-    if (!id) throw InputError(fmt::format("{}: the unknown token \"{}\" is not in the vocabulary.", where_, *settings_.unknown));
+    if (!id)
+      throw InputError(
+          fmt::format("{}: the unknown token \"{}\" is not in the vocabulary.", where_, *settings_.unknown));
     unknown = *id;
     unknown_size += size;
   }
@@ -130,8 +132,9 @@ void Bpe::tokenize(std::string_view word, std::vector<WordToken>& tokens) const 
   }
 }
 
-Bpe::Merges merges_of(const Vocabulary& vocabulary, const std::vector<std::pair<std::string, std::string>>& names,
-                      std::string_view prefix, std::string_view where) {
+Bpe::Merges merges_of(const Vocabulary& vocabulary,
+                      const std::vector<std::pair<std::string, std::string>>& names, std::string_view prefix,
+                      std::string_view where) {
   Bpe::Merges merges;
   merges.reserve(names.size());
   std::uint32_t rank = 0;
@@ -139,14 +142,17 @@ Bpe::Merges merges_of(const Vocabulary& vocabulary, const std::vector<std::pair<
     const auto known = [&](std::string_view token) {
       const auto id = vocabulary.id(token);
       if (!id)
-        throw InputError(fmt::format("{}: merge {} (\"{}\" and \"{}\") needs \"{}\", which is not in the vocabulary.",
-                                     where, rank, left, right, token));
+        throw InputError(
+            fmt::format("{}: merge {} (\"{}\" and \"{}\") needs \"{}\", which is not in the vocabulary.",
+                        where, rank, left, right, token));
       return *id;
     };
     const std::uint32_t left_id = known(left), right_id = known(right);
     if (right.size() < prefix.size())
-      throw InputError(fmt::format("{}: merge {}: \"{}\" is shorter than the prefix \"{}\".", where, rank, right, prefix));
-    merges.insert_or_assign(Bpe::pair(left_id, right_id), Merge{rank, known(left + right.substr(prefix.size()))});
+      throw InputError(
+          fmt::format("{}: merge {}: \"{}\" is shorter than the prefix \"{}\".", where, rank, right, prefix));
+    merges.insert_or_assign(Bpe::pair(left_id, right_id),
+                            Merge{rank, known(left + right.substr(prefix.size()))});
     ++rank;
   }
   return merges;

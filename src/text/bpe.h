@@ -1,6 +1,6 @@
 #pragma once
-// Byte-pair encoding: a word begins as its characters; again and again the neighbours with the best rank among the
-// merges become one, the leftmost first.
+// Byte-pair encoding: a word begins as its characters; again and again the neighbours with the best rank
+// among the merges become one, the leftmost first.
 #include <unordered_map>
 
 #include "text/model.h"
@@ -24,7 +24,9 @@ struct BpeSettings {
 class Bpe final : public Model {
  public:
   using Merges = std::unordered_map<std::uint64_t, Merge>;
-  static std::uint64_t pair(std::uint32_t left, std::uint32_t right) { return std::uint64_t{left} << 32 | right; }
+  static std::uint64_t pair(std::uint32_t left, std::uint32_t right) {
+    return std::uint64_t{left} << 32 | right;
+  }
 
   Bpe(Vocabulary vocabulary, Merges merges, BpeSettings settings, std::string where);
 
@@ -38,7 +40,8 @@ class Bpe final : public Model {
 };
 
 // Merges by name, the first with the best rank. `where` says where they were read.
-Bpe::Merges merges_of(const Vocabulary& vocabulary, const std::vector<std::pair<std::string, std::string>>& names,
-                      std::string_view prefix, std::string_view where);
+Bpe::Merges merges_of(const Vocabulary& vocabulary,
+                      const std::vector<std::pair<std::string, std::string>>& names, std::string_view prefix,
+                      std::string_view where);
 
 }  // namespace normscope::text

@@ -71,14 +71,16 @@ std::optional<std::string_view> Charsmap::replacement(std::string_view sequence)
     if (node >= trie_.size()) break;
     if ((unit >> 8 & 1U) == 0) continue;
     const std::size_t begin = trie_[node] & ((1U << 31) - 1);
-    if (begin > replacements_.size() || (begin < replacements_.size() && continues_character(replacements_[begin]))) break;
+    if (begin > replacements_.size() ||
+        (begin < replacements_.size() && continues_character(replacements_[begin])))
+      break;
     return std::string_view(replacements_).substr(begin, replacements_.find('\0', begin) - begin);
   }
   return std::nullopt;
 }
 
-// A cluster of less than six bytes is replaced as a whole, by whatever its beginning stands for; the others character
-// by character. So the reference library does it, and models were trained with that.
+// A cluster of less than six bytes is replaced as a whole, by whatever its beginning stands for; the others
+// character by character. So the reference library does it, and models were trained with that.
 void Charsmap::apply(AlignedText& text) const {
   const std::string& all = text.text();
   std::vector<Change> changes;

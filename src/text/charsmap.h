@@ -1,6 +1,6 @@
 #pragma once
-// The normalizer that SentencePiece compiles into its models: a double-array trie (Darts) from character sequences to
-// places in a list of replacements.
+// The normalizer that SentencePiece compiles into its models: a double-array trie (Darts) from character
+// sequences to places in a list of replacements.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -24,7 +24,8 @@ std::string joined(const Tokens& tokens) {
 
 std::string replaced(std::string_view text, const std::vector<Match>& parts, std::string_view content) {
   std::string result;
-  for (const Match& part : parts) result += part.found ? content : text.substr(part.begin, part.end - part.begin);
+  for (const Match& part : parts)
+    result += part.found ? content : text.substr(part.begin, part.end - part.begin);
   return result;
 }
 
@@ -52,20 +53,22 @@ class ByteLevel final : public Decoder {
 
 class WordPiece final : public Decoder {
  public:
-  explicit WordPiece(const Node& node) : prefix_(node.string("prefix", "##")), cleanup_(node.boolean("cleanup", true)) {}
+  explicit WordPiece(const Node& node)
+      : prefix_(node.string("prefix", "##")), cleanup_(node.boolean("cleanup", true)) {}
   Tokens apply(Tokens tokens) const override {
     // English, as BERT's authors had it.
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> tidy = {{{" .", "."},
-                                                                                           {" ?", "?"},
-                                                                                           {" !", "!"},
-                                                                                           {" ,", ","},
-                                                                                           {" ' ", "'"},
-                                                                                           {" n't", "n't"},
-                                                                                           {" 'm", "'m"},
-                                                                                           {" do not", " don't"},
-                                                                                           {" 's", "'s"},
-                                                                                           {" 've", "'ve"},
-                                                                                           {" 're", "'re"}}};
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> tidy = {
+        {{" .", "."},
+         {" ?", "?"},
+         {" !", "!"},
+         {" ,", ","},
+         {" ' ", "'"},
+         {" n't", "n't"},
+         {" 'm", "'m"},
+         {" do not", " don't"},
+         {" 's", "'s"},
+         {" 've", "'ve"},
+         {" 're", "'re"}}};
     bool first = true;
     for (std::string& token : tokens) {
       if (!std::exchange(first, false)) {
@@ -104,7 +107,8 @@ class EndOfWord final : public Decoder {
  public:
   explicit EndOfWord(const Node& node) : suffix_(node.string("suffix", "</w>")) {}
   Tokens apply(Tokens tokens) const override {
-    for (std::size_t i = 0; i < tokens.size(); ++i) replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
     return tokens;
   }
 
@@ -158,8 +162,10 @@ class Strip final : public Decoder {
       std::u32string_view rest;
       const std::u32string all = characters(token);
       rest = all;
-      for (std::size_t i = 0; i < start_ && !rest.empty() && rest.front() == content_; ++i) rest.remove_prefix(1);
-      for (std::size_t i = 0; i < stop_ && !rest.empty() && rest.back() == content_; ++i) rest.remove_suffix(1);
+      for (std::size_t i = 0; i < start_ && !rest.empty() && rest.front() == content_; ++i)
+        rest.remove_prefix(1);
+      for (std::size_t i = 0; i < stop_ && !rest.empty() && rest.back() == content_; ++i)
+        rest.remove_suffix(1);
       token = utf8(rest);
     }
     return tokens;

@@ -48,10 +48,10 @@ std::unique_ptr<const Model> make_model(const Node& node) {
   std::string type = node.string("type", "");
   if (type.empty()) {
     // Older files do not say.
-    type = node.find("merges")                       ? "BPE"
-           : node.at("vocab").value().is_array()     ? "Unigram"
+    type = node.find("merges")                      ? "BPE"
+           : node.at("vocab").value().is_array()    ? "Unigram"
            : node.find("continuing_subword_prefix") ? "WordPiece"
-                                                     : "WordLevel";
+                                                    : "WordLevel";
   }
   if (type == "BPE") return make_bpe(node);
   if (type == "WordPiece") return make_word_piece(node);

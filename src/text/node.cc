@@ -43,7 +43,8 @@ json parse_json(std::string_view text, std::string_view label) {
     throw InputError(fmt::format("{}: not JSON: {}.", label, utf8(characters(lossy_utf8(reason).text))));
   }
   if (count_names(value) != names)
-    throw InputError(fmt::format("{}: an object has the same name twice (a token of a vocabulary, perhaps).", label));
+    throw InputError(
+        fmt::format("{}: an object has the same name twice (a token of a vocabulary, perhaps).", label));
   return value;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A value of a JSON file from a stranger: what is asked of it is there and of the right kind, or an InputError says
-// where it is not.
+// A value of a JSON file from a stranger: what is asked of it is there and of the right kind, or an
+// InputError says where it is not.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace normscope::text {
 
-// Rejects what is not JSON, is nested deeper than any tokenizer needs, or has an object with the same name twice.
+// Rejects what is not JSON, is nested deeper than any tokenizer needs, or has an object with the same name
+// twice.
 nlohmann::json parse_json(std::string_view text, std::string_view label);
 
 class Node {

@@ -13,7 +13,8 @@ void lower(AlignedText& text) {
   changes.reserve(text.text().size());
   for (std::size_t i = 0; i < text.text().size();) {
     int inserted = 0;
-    for (const char32_t c : lower_case(next_character(text.text(), i))) changes.push_back({c, inserted++ > 0 ? 1 : 0});
+    for (const char32_t c : lower_case(next_character(text.text(), i)))
+      changes.push_back({c, inserted++ > 0 ? 1 : 0});
   }
   text.transform(changes);
 }
@@ -88,11 +89,13 @@ class Nmt final : public Normalizer {
  public:
   void apply(AlignedText& text) const override {
     text.keep_if([](char32_t c) {
-      return !((c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F);
+      return !((c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F ||
+               c == 0x9F);
     });
     text.map([](char32_t c) {
-      const bool space = c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
-                         c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+      const bool space = c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 ||
+                         (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                         c == 0xFEFF || c == 0xFFFD;
       return space ? U' ' : c;
     });
   }

@@ -16,9 +16,10 @@ void trim(Encoded& tokens, bool add_prefix_space) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     EncodedToken& token = tokens[i];
     const std::u32string spelled = characters(token.text);
-    auto leading = static_cast<std::size_t>(std::find_if_not(spelled.begin(), spelled.end(), is_space) - spelled.begin());
-    const auto trailing =
-        static_cast<std::size_t>(std::find_if_not(spelled.rbegin(), spelled.rend(), is_space) - spelled.rbegin());
+    auto leading = static_cast<std::size_t>(std::find_if_not(spelled.begin(), spelled.end(), is_space) -
+                                            spelled.begin());
+    const auto trailing = static_cast<std::size_t>(
+        std::find_if_not(spelled.rbegin(), spelled.rend(), is_space) - spelled.rbegin());
     if (leading > 0) {
       // One space at the beginning was added, and stands for no character.
       if ((i == 0 || token.begin == 0) && add_prefix_space && leading == 1) leading = 0;
@@ -31,7 +32,8 @@ void trim(Encoded& tokens, bool add_prefix_space) {
 class ByteLevel final : public PostProcessor {
  public:
   explicit ByteLevel(const Node& node)
-      : trim_(node.boolean("trim_offsets", true)), add_prefix_space_(node.boolean("add_prefix_space", true)) {}
+      : trim_(node.boolean("trim_offsets", true)),
+        add_prefix_space_(node.boolean("add_prefix_space", true)) {}
   void apply(std::vector<Encoded>& parts, bool) const override {
     if (!trim_) return;
     for (Encoded& part : parts) trim(part, add_prefix_space_);
@@ -44,7 +46,7 @@ class ByteLevel final : public PostProcessor {
 EncodedToken special_token(std::uint64_t id) {
   EncodedToken token;
   token.id = static_cast<std::uint32_t>(id);
-  token.added = true;
+  token.special = true;
   return token;
 }
 

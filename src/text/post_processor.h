@@ -13,7 +13,7 @@ struct EncodedToken {
   // Characters of the original; the reference library counts white space to be trimmed in them.
   std::size_t begin = 0, end = 0;
   std::string_view text;
-  bool added = false;  // by the post-processor
+  bool special = false;  // put there by the post-processor, or a special token that was written in the text
 };
 
 // A part of the result: a text, or what was put around it.

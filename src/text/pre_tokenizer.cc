@@ -34,7 +34,9 @@ class AtCharacters final : public PreTokenizer {
  public:
   AtCharacters(Predicate wanted, Delimiter delimiter) : wanted_(wanted), delimiter_(delimiter) {}
   void apply(std::vector<Piece>& pieces) const override {
-    cut_pieces(pieces, [&](const AlignedText& text) { return text.split(find_characters(text.text(), wanted_), delimiter_); });
+    cut_pieces(pieces, [&](const AlignedText& text) {
+      return text.split(find_characters(text.text(), wanted_), delimiter_);
+    });
   }
 
  private:
@@ -89,7 +91,8 @@ class ByteLevel final : public PreTokenizer {
   explicit ByteLevel(const Node& node) : add_prefix_space_(node.at("add_prefix_space").boolean()) {
     // GPT-2's words.
     if (node.boolean("use_regex", true))
-      regex_.emplace(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", node.where());
+      regex_.emplace(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+                     node.where());
   }
   void apply(std::vector<Piece>& pieces) const override {
     cut_pieces(pieces, [&](AlignedText text) {
@@ -173,8 +176,8 @@ std::unique_ptr<const PreTokenizer> make_pre_tokenizer(const Node& node) {
     return at_characters(&is_punctuation, behavior ? delimiter(*behavior) : Delimiter::isolated);
   }
   if (type == "Digits")
-    return at_characters(&is_numeric,
-                         node.boolean("individual_digits", false) ? Delimiter::isolated : Delimiter::contiguous);
+    return at_characters(
+        &is_numeric, node.boolean("individual_digits", false) ? Delimiter::isolated : Delimiter::contiguous);
   if (type == "CharDelimiterSplit" || type == "Delimiter") {
     const char32_t wanted = node.at("delimiter").character();
     return at_characters([wanted](char32_t c) { return c == wanted; }, Delimiter::removed);

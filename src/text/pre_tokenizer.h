@@ -14,7 +14,8 @@ struct Piece {
   std::optional<std::uint32_t> id;
 };
 
-// Every piece that is no token yet becomes what `cut` makes of it, a list of AlignedText; empty ones are dropped.
+// Every piece that is no token yet becomes what `cut` makes of it, a list of AlignedText; empty ones are
+// dropped.
 template <class Cut>
 void cut_pieces(std::vector<Piece>& pieces, const Cut& cut) {
   std::vector<Piece> result;

@@ -13,7 +13,8 @@ namespace {
 
 // Patterns are short; what is longer is a trap for the compiler of patterns.
 constexpr std::size_t longest_pattern = 16384;
-// Steps back at one position of the text. White space at the end of a text needs as many as it has characters.
+// Steps back at one position of the text. White space at the end of a text needs as many as it has
+// characters.
 constexpr unsigned long fewest_retries = 10'000'000;
 
 const OnigUChar* bytes(const char* text) {
@@ -60,7 +61,7 @@ Regex::Regex(std::string_view pattern, std::string_view where)
 std::vector<Match> Regex::find(std::string_view valid) const {
   std::vector<Match> parts;
   const std::unique_ptr<OnigMatchParam, decltype(&onig_free_match_param)> limits(onig_new_match_param(),
-                                                                               &onig_free_match_param);
+                                                                                 &onig_free_match_param);
   onig_initialize_match_param(limits.get());
   onig_set_retry_limit_in_match_of_match_param(limits.get(), std::max(fewest_retries, 8UL * valid.size()));
   const auto free_region = [](OnigRegion* region) { onig_region_free(region, 1); };
@@ -75,8 +76,8 @@ std::vector<Match> Regex::find(std::string_view valid) const {
                                              ONIG_OPTION_NONE, limits.get());
     if (found == ONIG_MISMATCH) break;
     if (found < 0)
-      throw InputError(fmt::format("{}: the pattern does not come to an end on this text: {}.", compiled_->where,
-                                   message(found, nullptr)));
+      throw InputError(fmt::format("{}: the pattern does not come to an end on this text: {}.",
+                                   compiled_->where, message(found, nullptr)));
     const auto match_begin = static_cast<std::size_t>(region->beg[0]);
     const auto match_end = static_cast<std::size_t>(region->end[0]);
     if (match_begin == match_end && matched && match_end == between) {

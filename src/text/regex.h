@@ -1,5 +1,6 @@
 #pragma once
-// Patterns of tokenizer files. Oniguruma, since the reference library uses it: the same pattern means the same here
+// Patterns of tokenizer files. Oniguruma, since the reference library uses it: the same pattern means the
+// same here
 // (`\p{N}{1,3}+`, for one, is possessive elsewhere and is not in Oniguruma).
 #include <memory>
 #include <string>

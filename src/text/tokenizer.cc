@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -95,12 +96,15 @@ Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view
   return Tokenizer(std::make_shared<const Parts>(node, text::make_model(node.at("model"))));
 }
 
-Tokenizer Tokenizer::from_bert_vocab(std::string_view vocab_txt, BertOptions options, std::string_view label) {
+Tokenizer Tokenizer::from_bert_vocab(std::string_view vocab_txt, BertOptions options,
+                                     std::string_view label) {
   json vocabulary = json::object();
   for (std::string_view token : lines(vocab_txt)) {
     const std::size_t id = vocabulary.size();
-    if (!text::is_valid_utf8(token)) throw InputError(fmt::format("{}: line {} is not UTF-8.", label, id + 1));
-    while (!token.empty() && text::is_white_space(static_cast<unsigned char>(token.back())) && token.back() > 0)
+    if (!text::is_valid_utf8(token))
+      throw InputError(fmt::format("{}: line {} is not UTF-8.", label, id + 1));
+    while (!token.empty() && text::is_white_space(static_cast<unsigned char>(token.back())) &&
+           token.back() > 0)
       token.remove_suffix(1);
     if (!vocabulary.emplace(token, id).second)
       throw InputError(fmt::format("{}: line {} has the token \"{}\" again.", label, id + 1, token));
@@ -108,7 +112,8 @@ Tokenizer Tokenizer::from_bert_vocab(std::string_view vocab_txt, BertOptions opt
   const auto id = [&](const char* token) -> std::uint32_t {
     const auto found = vocabulary.find(token);
     if (found == vocabulary.end())
-      throw InputError(fmt::format("{}: no line has {}; this is not the vocabulary of a BERT.", label, token));
+      throw InputError(
+          fmt::format("{}: no line has {}; this is not the vocabulary of a BERT.", label, token));
     return found->get<std::uint32_t>();
   };
   json file = {{"normalizer",
@@ -132,7 +137,8 @@ Tokenizer Tokenizer::from_bert_vocab(std::string_view vocab_txt, BertOptions opt
   return Tokenizer(std::make_shared<const Parts>(node, text::make_word_piece(node.at("model"))));
 }
 
-Tokenizer Tokenizer::from_gpt2(std::string_view vocab_json, std::string_view merges_txt, std::string_view label) {
+Tokenizer Tokenizer::from_gpt2(std::string_view vocab_json, std::string_view merges_txt,
+                               std::string_view label) {
   const json vocabulary = text::parse_json(vocab_json, label);
   text::Vocabulary tokens(text::Node(vocabulary, std::string(label)));
   std::vector<std::pair<std::string, std::string>> names;
@@ -140,7 +146,8 @@ Tokenizer Tokenizer::from_gpt2(std::string_view vocab_json, std::string_view mer
     if (line.empty() || line.starts_with("#version")) continue;
     const std::size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
-      throw InputError(fmt::format("{}: merge {} is not a pair of tokens with a space between.", label, names.size() + 1));
+      throw InputError(
+          fmt::format("{}: merge {} is not a pair of tokens with a space between.", label, names.size() + 1));
     names.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
   text::Bpe::Merges merges = text::merges_of(tokens, names, "", label);
@@ -148,8 +155,10 @@ Tokenizer Tokenizer::from_gpt2(std::string_view vocab_json, std::string_view mer
                {"post_processor", {{"type", "ByteLevel"}, {"trim_offsets", false}}},
                {"decoder", {{"type", "ByteLevel"}}},
                {"added_tokens", json::array()}};
-  if (const auto end = tokens.id("<|endoftext|>")) file["added_tokens"].push_back(special("<|endoftext|>", *end));
-  auto model = std::make_unique<text::Bpe>(std::move(tokens), std::move(merges), text::BpeSettings(), std::string(label));
+  if (const auto end = tokens.id("<|endoftext|>"))
+    file["added_tokens"].push_back(special("<|endoftext|>", *end));
+  auto model = std::make_unique<text::Bpe>(std::move(tokens), std::move(merges), text::BpeSettings(),
+                                           std::string(label));
   return Tokenizer(std::make_shared<const Parts>(text::Node(file, std::string(label)), std::move(model)));
 }
 
@@ -175,7 +184,8 @@ Tokenizer Tokenizer::from_llama2c(std::string_view tokenizer_bin, std::string_vi
     const std::string_view token = tokenizer_bin.substr(at, size);
     at += size;
     if (!text::is_valid_utf8(token)) throw InputError(fmt::format("{}: {} is not UTF-8.", label, what));
-    if (std::isnan(scores.back())) throw InputError(fmt::format("{}: the score of {} is not a number.", label, what));
+    if (std::isnan(scores.back()))
+      throw InputError(fmt::format("{}: the score of {} is not a number.", label, what));
     // llama2.c writes spaces for ▁, and line breaks around <s> and </s>.
     std::string spelled;
     for (const text::Match& part : text::find_literal(token, " "))
@@ -186,7 +196,9 @@ Tokenizer Tokenizer::from_llama2c(std::string_view tokenizer_bin, std::string_vi
       throw InputError(fmt::format("{}: {} is there too often.", label, what));
     if (id > text::highest_id) throw InputError(fmt::format("{}: too many tokens.", label));
   }
-  if (scores.size() < 3) throw InputError(fmt::format("{}: {} tokens; <unk>, <s> and </s> at least are needed.", label, scores.size()));
+  if (scores.size() < 3)
+    throw InputError(
+        fmt::format("{}: {} tokens; <unk>, <s> and </s> at least are needed.", label, scores.size()));
 
   // Two tokens are merged if the vocabulary has what they make, in the order of its score.
   std::map<float, std::uint32_t, std::greater<>> ranks;
@@ -196,7 +208,8 @@ Tokenizer Tokenizer::from_llama2c(std::string_view tokenizer_bin, std::string_vi
   text::Bpe::Merges merges;
   for (std::uint32_t id = 3; id < scores.size(); ++id) {
     const std::string_view token = vocabulary.token(id).value();
-    if (token.size() > 1024) throw InputError(fmt::format("{}: token {} is longer than 1024 bytes.", label, id));
+    if (token.size() > 1024)
+      throw InputError(fmt::format("{}: token {} is longer than 1024 bytes.", label, id));
     for (std::size_t cut = 0; cut < token.size();) {
       text::next_character(token, cut);
       const auto left = vocabulary.id(token.substr(0, cut)), right = vocabulary.id(token.substr(cut));
@@ -214,30 +227,34 @@ Tokenizer Tokenizer::from_llama2c(std::string_view tokenizer_bin, std::string_vi
       {"post_processor",
        {{"type", "TemplateProcessing"},
         {"single", {{{"SpecialToken", {{"id", "<s>"}}}}, {{"Sequence", {{"id", "A"}}}}}},
-        {"special_tokens", {{"<s>", {{"ids", {1}}}}}}}},
+        {"special_tokens", {{"<s>", {{"ids", {1U}}}}}}}},
       {"decoder",
        {{"type", "Sequence"},
         {"decoders",
          {mark_to_space,
           {{"type", "ByteFallback"}},
           {{"type", "Fuse"}},
-          {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}}}};
-  auto model = std::make_unique<text::Bpe>(std::move(vocabulary), std::move(merges), std::move(settings), std::string(label));
+          {{"type", "Strip"}, {"content", " "}, {"start", 1U}, {"stop", 0U}}}}}}};
+  auto model = std::make_unique<text::Bpe>(std::move(vocabulary), std::move(merges), std::move(settings),
+                                           std::string(label));
   return Tokenizer(std::make_shared<const Parts>(text::Node(file, std::string(label)), std::move(model)));
 }
 
 std::vector<Token> Tokenizer::encode(std::string_view text, SpecialTokens special) const {
   if (text.size() > std::numeric_limits<std::int32_t>::max())
-    throw InputError(fmt::format("A text of {} bytes is too long to be encoded at once; the most is 2³¹.", text.size()));
+    throw InputError(
+        fmt::format("A text of {} bytes is too long to be encoded at once; the most is 2³¹.", text.size()));
   const text::LossyText lossy = text::lossy_utf8(text);
   const Characters in_characters(lossy.text);
-  std::vector<text::Piece> pieces = parts_->added.find(text::AlignedText(lossy.text), parts_->normalizer.get());
+  std::vector<text::Piece> pieces =
+      parts_->added.find(text::AlignedText(lossy.text), parts_->normalizer.get());
   if (parts_->pre_tokenizer) parts_->pre_tokenizer->apply(pieces);
 
   text::Encoded encoded;
   std::vector<text::WordToken> word;
   for (const text::Piece& piece : pieces) {
     const std::string& its = piece.text.text();
+    const bool special_piece = piece.id && parts_->added.token(*piece.id)->special;
     word.clear();
     if (piece.id) {
       word.push_back({*piece.id, 0, its.size(), its});
@@ -247,7 +264,7 @@ std::vector<Token> Tokenizer::encode(std::string_view text, SpecialTokens specia
     for (const text::WordToken& token : word) {
       const text::Source source = piece.text.source(token.begin, token.end);
       const auto [begin, end] = in_characters.range(source.begin, source.end);
-      encoded.push_back({token.id, begin, end, token.text, false});
+      encoded.push_back({token.id, begin, end, token.text, special_piece});
     }
   }
   std::vector<text::Encoded> all;
@@ -259,11 +276,8 @@ std::vector<Token> Tokenizer::encode(std::string_view text, SpecialTokens specia
   };
   std::vector<Token> tokens;
   for (const text::Encoded& part : all) {
-    for (const text::EncodedToken& token : part) {
-      const text::AddedToken* added = parts_->added.token(token.id);
-      tokens.push_back({token.id, byte(token.begin), byte(token.end),
-                        token.added || (added != nullptr && added->special)});
-    }
+    for (const text::EncodedToken& token : part)
+      tokens.push_back({token.id, byte(token.begin), byte(token.end), token.special});
   }
   return tokens;
 }
@@ -275,7 +289,8 @@ std::string Tokenizer::decode(std::span<const std::uint32_t> ids, SpecialTokens 
     if (!token) {
       if (const auto known = parts_->model->vocabulary().token(id)) token = std::string(*known);
     }
-    if (token && (special == SpecialTokens::add || !parts_->added.is_special(*token))) tokens.push_back(std::move(*token));
+    if (token && (special == SpecialTokens::add || !parts_->added.is_special(*token)))
+      tokens.push_back(std::move(*token));
   }
   std::string result;
   if (parts_->decoder) {

@@ -53,7 +53,9 @@ std::vector<Decomposed> decompose(std::string_view valid, bool compatible) {
   std::vector<Decomposed> result;
   result.reserve(valid.size());
   std::size_t pending = 0;  // from here on, marks that are not yet in order
-  const auto by_class = [](const Decomposed& a, const Decomposed& b) { return a.combining_class < b.combining_class; };
+  const auto by_class = [](const Decomposed& a, const Decomposed& b) {
+    return a.combining_class < b.combining_class;
+  };
   const auto push = [&](char32_t c, bool first) {
     const int of_c = combining_class(c);
     if (of_c == 0) {
@@ -90,8 +92,7 @@ std::vector<Decomposed> decompose(std::string_view valid, bool compatible) {
 // The character that two make together, or 0.
 char32_t composed(const UNormalizer2* canonical, char32_t first, char32_t second) {
   if (second < 0x300) return 0;
-  const UChar32 c =
-      unorm2_composePair(canonical, static_cast<UChar32>(first), static_cast<UChar32>(second));
+  const UChar32 c = unorm2_composePair(canonical, static_cast<UChar32>(first), static_cast<UChar32>(second));
   return c > 0 && existed(static_cast<char32_t>(c), normalization_version) ? static_cast<char32_t>(c) : 0;
 }
 
@@ -131,12 +132,15 @@ bool is_numeric(char32_t c) {
 bool is_word(char32_t c) {
   const auto code = static_cast<UChar32>(c);
   return (category(c) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||
-         u_hasBinaryProperty(code, UCHAR_ALPHABETIC) != 0 || u_hasBinaryProperty(code, UCHAR_JOIN_CONTROL) != 0;
+         u_hasBinaryProperty(code, UCHAR_ALPHABETIC) != 0 ||
+         u_hasBinaryProperty(code, UCHAR_JOIN_CONTROL) != 0;
 }
 
 // The characters named one by one have changed their category since.
 bool is_punctuation(char32_t c) {
-  if (c < 0x80) return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  if (c < 0x80)
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+           (c >= '{' && c <= '~');
   if (c == 0x166D || c == 0x111C9) return true;
   return (category(c) & U_GC_P_MASK) != 0 && existed(c, category_version);
 }
@@ -174,8 +178,8 @@ std::vector<Change> normalize(std::string_view valid, NormalForm form) {
 std::vector<std::size_t> grapheme_ends(std::string_view valid) {
   std::vector<std::size_t> ends;
   UErrorCode status = U_ZERO_ERROR;
-  const std::unique_ptr<UBreakIterator, decltype(&ubrk_close)> breaks(ubrk_open(UBRK_CHARACTER, "", nullptr, 0, &status),
-                                                                     &ubrk_close);
+  const std::unique_ptr<UBreakIterator, decltype(&ubrk_close)> breaks(
+      ubrk_open(UBRK_CHARACTER, "", nullptr, 0, &status), &ubrk_close);
   const std::unique_ptr<UText, decltype(&utext_close)> text(
       utext_openUTF8(nullptr, valid.data(), static_cast<std::int64_t>(valid.size()), &status), &utext_close);
   ubrk_setUText(breaks.get(), text.get(), &status);

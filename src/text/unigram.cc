@@ -84,14 +84,17 @@ class Unigram final : public Model {
       });
       if (!has_single) {
         if (!unknown_)
-          throw InputError(fmt::format("{}: the text has a character that is not in the vocabulary, and there is no "
-                                       "unknown token.", where_));
+          throw InputError(
+              fmt::format("{}: the text has a character that is not in the vocabulary, and there is no "
+                          "unknown token.",
+                          where_));
         offer(next, least_score_ - unknown_penalty, *unknown_);
       }
       begin = next;
     }
     std::vector<Match> path;
-    for (std::size_t end = word.size(); end > 0; end = best[end].begin) path.push_back({best[end].begin, end, best[end].id});
+    for (std::size_t end = word.size(); end > 0; end = best[end].begin)
+      path.push_back({best[end].begin, end, best[end].id});
     std::reverse(path.begin(), path.end());
     return path;
   }

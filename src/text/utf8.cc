@@ -21,7 +21,8 @@ Sequence first_sequence(std::string_view bytes) {
   const unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   for (std::size_t i = 1; i < size; ++i) {
-    const bool fits = i < bytes.size() && byte(i) >= (i == 1 ? least : 0x80) && byte(i) <= (i == 1 ? most : 0xBF);
+    const bool fits =
+        i < bytes.size() && byte(i) >= (i == 1 ? least : 0x80) && byte(i) <= (i == 1 ? most : 0xBF);
     if (!fits) return {i, false};
   }
   return {size, true};

@@ -44,8 +44,8 @@ struct LossyText {
   std::vector<std::uint32_t> boundaries;  // of its characters in the bytes given; one more than characters
 };
 
-// Every longest sequence that begins a character and does not finish it becomes one U+FFFD, and so does every other
-// byte that is no part of a character: Python's errors='replace', Unicode's recommendation.
+// Every longest sequence that begins a character and does not finish it becomes one U+FFFD, and so does every
+// other byte that is no part of a character: Python's errors='replace', Unicode's recommendation.
 LossyText lossy_utf8(std::string_view bytes);
 
 }  // namespace normscope::text

@@ -1,5 +1,5 @@
-// WordPiece: from the left, always the longest token of the vocabulary; a word that does not work out is unknown.
-// WordLevel: words are tokens.
+// WordPiece: from the left, always the longest token of the vocabulary; a word that does not work out is
+// unknown. WordLevel: words are tokens.
 #include <fmt/format.h>
 
 #include <limits>
@@ -29,7 +29,9 @@ class WordPiece final : public Model {
     if (characters <= most_characters_ && cut(word, tokens)) return;
     tokens.resize(before);
     const auto unknown = vocabulary_.id(unknown_);
-    if (!unknown) throw InputError(fmt::format("{}: the unknown token \"{}\" is not in the vocabulary.", where_, unknown_));
+    if (!unknown)
+      throw InputError(
+          fmt::format("{}: the unknown token \"{}\" is not in the vocabulary.", where_, unknown_));
     tokens.push_back({*unknown, 0, word.size(), *vocabulary_.token(*unknown)});
   }
 
@@ -63,12 +65,16 @@ class WordPiece final : public Model {
 class WordLevel final : public Model {
  public:
   explicit WordLevel(const Node& node)
-      : Model(Vocabulary(node.at("vocab"))), unknown_(node.string("unk_token", "<unk>")), where_(node.where()) {}
+      : Model(Vocabulary(node.at("vocab"))),
+        unknown_(node.string("unk_token", "<unk>")),
+        where_(node.where()) {}
 
   void tokenize(std::string_view word, std::vector<WordToken>& tokens) const override {
     auto id = vocabulary_.id(word);
     if (!id) id = vocabulary_.id(unknown_);
-    if (!id) throw InputError(fmt::format("{}: the unknown token \"{}\" is not in the vocabulary.", where_, unknown_));
+    if (!id)
+      throw InputError(
+          fmt::format("{}: the unknown token \"{}\" is not in the vocabulary.", where_, unknown_));
     tokens.push_back({*id, 0, word.size(), *vocabulary_.token(*id)});
   }
 

@@ -1,6 +1,6 @@
 // encode_strings KIND FILE [FILE]: encodes strings from standard input with the tokenizer of a file, for
-// record_tokenizers.py --compare. KIND is json, bert, bert-cased, gpt2 or llama2c. Each string is a 32-bit length and
-// bytes; the answer is a 32-bit count and id, begin, end (bytes) of each token.
+// record_tokenizers.py --compare. KIND is json, bert, bert-cased, gpt2 or llama2c. Each string is a 32-bit
+// length and bytes; the answer is a 32-bit count and id, begin, end (bytes) of each token.
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -8,7 +8,8 @@ this file unless another is named.
 
 With --compare, the same strings (and the text of this file) go through the library and through PROGRAM, which is
 tests/golden/encode_strings.cc, with a real tokenizer that is too large to be kept here, and the number of strings with
-the same ids and the same offsets is printed. KIND is json (a tokenizer.json), or llama2c with a tokenizer.bin and the
+the same ids and the same offsets is printed. KIND is json (a tokenizer.json), gpt2 (vocab.json and merges.txt), bert or
+bert-cased (vocab.txt and the tokenizer.json of the same), or llama2c with a tokenizer.bin and the
 tokenizer.json it was made from.
 
 Needs `pip install tokenizers==0.23.3 numpy`; a minute:
@@ -163,15 +164,13 @@ def encode(tokenizer, data):
 
 
 def compare(program, kind, files):
-    reference = Tokenizer.from_file(files[-1])
+    reference = gpt2(*files) if kind == "gpt2" else Tokenizer.from_file(files[-1])
     reference.no_truncation()
     reference.no_padding()
     text = pathlib.Path(__file__).read_bytes()
     strings = tricky_strings(20000) + text.splitlines(keepends=True) + [text]
     framed = b"".join(struct.pack("<I", len(s)) + s for s in strings)
     arguments = files if kind == "gpt2" else files[:1]
-    if kind == "gpt2":
-        arguments, reference = files, gpt2(*files)
     output = subprocess.run([program, kind, *arguments], input=framed, stdout=subprocess.PIPE, check=True).stdout
     position, same_ids, same_all, shown = 0, 0, 0, 0
     for data in strings:

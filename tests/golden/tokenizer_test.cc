@@ -1,5 +1,5 @@
-// Token ids, offsets and decoded texts against the Hugging Face library, as recorded by record_tokenizers.py, on strings
-// that are hard to tokenize.
+// Token ids, offsets and decoded texts against the Hugging Face library, as recorded by record_tokenizers.py,
+// on strings that are hard to tokenize.
 #include "normscope/tokenizer.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ std::vector<std::string> strings(const std::string& bytes, const std::string& si
   auto at = numbers(bytes).begin();
   for (const double size : numbers(sizes)) {
     std::string& next = result.emplace_back();
-    for (int i = 0; i < static_cast<int>(size); ++i) next.push_back(static_cast<char>(static_cast<unsigned char>(*at++)));
+    for (int i = 0; i < static_cast<int>(size); ++i)
+      next.push_back(static_cast<char>(static_cast<unsigned char>(*at++)));
   }
   return result;
 }
@@ -63,7 +64,8 @@ TEST_P(RecordedTokenizer, HasTheIdsAndOffsetsOfTheReference) {
       begin += recorded(".begins")[next] - (1 << 15);
       ASSERT_EQ(token.id, recorded(".ids")[next]) << testing::PrintToString(text);
       ASSERT_EQ(static_cast<double>(token.begin), begin) << testing::PrintToString(text);
-      ASSERT_EQ(static_cast<double>(token.end), begin + recorded(".sizes")[next]) << testing::PrintToString(text);
+      ASSERT_EQ(static_cast<double>(token.end), begin + recorded(".sizes")[next])
+          << testing::PrintToString(text);
       ++next;
     }
   }
