@@ -138,7 +138,8 @@ Bpe::Merges merges_of(const Vocabulary& vocabulary,
   Bpe::Merges merges;
   merges.reserve(names.size());
   std::uint32_t rank = 0;
-  for (const auto& [left, right] : names) {
+  for (const auto& merge : names) {
+    const std::string &left = merge.first, &right = merge.second;
     const auto known = [&](std::string_view token) {
       const auto id = vocabulary.id(token);
       if (!id)

@@ -191,6 +191,9 @@ Tokenizer Tokenizer::from_llama2c(std::string_view tokenizer_bin, std::string_vi
     for (const text::Match& part : text::find_literal(token, " "))
       spelled += part.found ? "\xE2\x96\x81" : token.substr(part.begin, part.end - part.begin);
     if (id == 1 || id == 2) spelled = id == 1 ? "<s>" : "</s>";
+    // Older files spell the token of a byte as the character of that number, which is there again as a piece.
+    if (id >= 3 && id < 3 + 256 && token == text::utf8(std::u32string(1, id - 3)))
+      spelled = fmt::format("<0x{:02X}>", id - 3);
     // A token that is there twice is found once; a name of its own keeps the other one's id.
     if (!vocabulary.insert(spelled, id) && !vocabulary.insert(fmt::format("<again {}>", id), id))
       throw InputError(fmt::format("{}: {} is there too often.", label, what));
