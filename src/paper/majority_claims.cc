@@ -241,8 +241,10 @@ Claim speed_claim(std::span<const MajorityRun> runs) {
         equal.interval.high < 1  ? "makes training slower, not faster"
         : equal.interval.low > 1 ? "helps, but by far less"
                                  : "makes no difference that these seeds can show");
-  } else {
+  } else if (std::max(equal.interval.high, code.interval.high) < 1.5) {
     claim.holds = Holds::no;
+  } else {
+    claim.why += " These seeds leave both open, less than 1.5× and more.";
   }
   return claim;
 }

@@ -77,5 +77,33 @@ TEST(MajorityFigures, WhereOneRunIsLeftThereIsNoBand) {
   EXPECT_NE(csv.find(",layernorm,100,0.9,,\n"), std::string::npos) << csv;
 }
 
+// Runs of every norm of Fig. 2 that get to loss 0.4 at step 1000 times a factor per seed.
+Holds verdict_of_steps(const std::vector<double>& equal, const std::vector<double>& code) {
+  std::vector<MajorityRun> runs;
+  const auto add = [&](const char* norm, std::size_t seed, double factor) {
+    MajorityRun run = run_of(seed, row_of(0.4, 0.9, 50));
+    run.id.norm = norm;
+    run.rows.front().train_loss = 5;
+    run.rows.back().step = run.step = static_cast<std::uint64_t>(1000 * factor);
+    runs.push_back(run);
+  };
+  for (std::size_t seed = 0; seed < equal.size(); ++seed) add("layernorm", seed, 1);
+  for (const char* norm : {"rmsnorm", "xsigma"})
+    for (std::size_t seed = 0; seed < equal.size(); ++seed) add(norm, seed, equal[seed]);
+  for (std::size_t seed = 0; seed < code.size(); ++seed) add("published", seed, code[seed]);
+  for (const Claim& claim : claims_of_figure2(runs)) {
+    if (claim.published == "3×") return claim.holds;
+  }
+  return Holds::answered;
+}
+
+TEST(MajorityClaims, ThreeTimesTheStepsHoldsOnlyBeyondDoubt) {
+  const std::vector<double> same = {0.9, 1, 1.1, 1}, more = {2.9, 3, 3.1, 3}, wide = {1, 1.2, 4, 1.1};
+  EXPECT_EQ(verdict_of_steps(more, more), Holds::yes);
+  EXPECT_EQ(verdict_of_steps(same, more), Holds::conditionally);
+  EXPECT_EQ(verdict_of_steps(same, same), Holds::no);
+  EXPECT_EQ(verdict_of_steps(same, wide), Holds::open);
+}
+
 }  // namespace
 }  // namespace normscope
