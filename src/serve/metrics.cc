@@ -53,23 +53,6 @@ double value_of(const Metrics::Point& point, std::size_t measure) {
   return measure < point.values.size() ? point.values[measure] : kNothing;
 }
 
-// More points than pixels tell nothing: every k-th, and the last.
-CurveFigure::Curve thinned(const CurveFigure::Curve& curve) {
-  const std::size_t stride = (curve.x.size() + kMostPoints - 1) / kMostPoints;
-  if (stride <= 1) return curve;
-  CurveFigure::Curve thin{curve.name, {}, {}, {}, {}};
-  for (std::size_t i = 0; i < curve.x.size(); ++i) {
-    if (i % stride != 0 && i + 1 != curve.x.size()) continue;
-    thin.x.push_back(curve.x[i]);
-    thin.y.push_back(curve.y[i]);
-    if (!curve.low.empty()) {
-      thin.low.push_back(curve.low[i]);
-      thin.high.push_back(curve.high[i]);
-    }
-  }
-  return thin;
-}
-
 // A curve is called what it is in the legend; a series without a name (no norm) is "run".
 std::string shown_name(const std::string& name) {
   return name.empty() ? "run" : name;
@@ -81,7 +64,7 @@ CurveFigure::Curve single(const Metrics::Series& series, std::size_t measure) {
     curve.x.push_back(point.step);
     curve.y.push_back(value_of(point, measure));
   }
-  return thinned(curve);
+  return curve;
 }
 
 // At each step over the seeds that are there already.
@@ -110,7 +93,7 @@ CurveFigure::Curve mean(const std::vector<const Metrics::Series*>& seeds, std::s
     curve.low.push_back(column.count == 0 ? kNothing : column.low);
     curve.high.push_back(column.count == 0 ? kNothing : column.high);
   }
-  return thinned(curve);
+  return curve;
 }
 
 std::string spaced(std::string name) {
@@ -177,6 +160,7 @@ CurveFigure metrics_figure(const Metrics& metrics, const CurveChoice& choice) {
         fmt::format("Lines are means over {} seeds, bands go from the lowest to the highest.", most_seeds);
   if (choice.seed == "each" && most_seeds > 1)
     figure.caption = fmt::format("One line for each of {} seeds.", most_seeds);
+  thin(figure, kMostPoints);
   return figure;
 }
 
