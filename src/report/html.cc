@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/utf8.h"
 #include "normscope/error.h"
 #include "normscope/report.h"
 #include "page_files.h"
@@ -127,20 +128,12 @@ std::string sentences(const std::string& verdict, const std::vector<std::string>
   return html;
 }
 
-// Length of the UTF-8 sequence that begins here, 0 if it is not one (or not a character XML allows).
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return first >= 0x20 || first == '\n' || first == '\t' || first == '\r';
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  const bool surrogate = first == 0xED && byte(1) >= 0xA0;
-  const bool too_large = first == 0xF4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_large ? 0 : length;
+// Length of the character that begins here, 0 if it is not one (or not one XML allows).
+std::size_t character_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x20 && first != '\n' && first != '\t' && first != '\r') return 0;
+  const Utf8Sequence sequence = first_sequence(text);
+  return sequence.valid ? sequence.size : 0;
 }
 
 }  // namespace
@@ -148,7 +141,7 @@ std::size_t utf8_length(std::string_view text) {
 std::string escape_markup(std::string_view text) {
   std::string safe;
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = character_length(text);
     switch (text.front()) {
       case '&':
         safe += "&amp;";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/utf8.h"
 #include "normscope/report.h"
 #include "report/draw.h"
 
@@ -18,19 +19,10 @@ struct Character {
 
 // The first character; what is not UTF-8 is taken byte by byte, as U+FFFD.
 Character first_of(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return {0xFFFD, 1};
-  char32_t code = first & (0x7F >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {0xFFFD, 1};
-    code = (code << 6) | (byte(i) & 0x3F);
-  }
-  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  return code < least[bytes] || surrogate || code > 0x10FFFF ? Character{0xFFFD, 1} : Character{code, bytes};
+  if (!first_sequence(text).valid) return {0xFFFD, 1};
+  std::size_t bytes = 0;
+  const char32_t code = next_character(text, bytes);
+  return {code, bytes};
 }
 
 // Has no ink, or moves that of others: controls, writing direction, joiners, fillers, tags, lines of their

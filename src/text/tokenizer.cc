@@ -56,7 +56,7 @@ class Characters {
   explicit Characters(std::string_view valid) {
     std::uint32_t index = 0;
     for (std::size_t i = 0; i < valid.size(); ++index) {
-      text::next_character(valid, i);
+      next_character(valid, i);
       of_byte_.resize(i, index);
     }
   }
@@ -214,7 +214,7 @@ Tokenizer Tokenizer::from_llama2c(std::string_view tokenizer_bin, std::string_vi
     if (token.size() > 1024)
       throw InputError(fmt::format("{}: token {} is longer than 1024 bytes.", label, id));
     for (std::size_t cut = 0; cut < token.size();) {
-      text::next_character(token, cut);
+      next_character(token, cut);
       const auto left = vocabulary.id(token.substr(0, cut)), right = vocabulary.id(token.substr(cut));
       if (left && right) merges[text::Bpe::pair(*left, *right)] = {ranks[scores[id]], id};
     }

@@ -1,35 +1,6 @@
 #include "text/utf8.h"
 
 namespace normscope::text {
-namespace {
-
-struct Sequence {
-  std::size_t size;
-  bool valid;
-};
-
-// The character, or what is to be replaced, at the beginning of the bytes (Unicode, Table 3-7).
-Sequence first_sequence(std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return {1, true};
-  const std::size_t size = lead >= 0xC2 && lead < 0xE0   ? 2
-                           : lead >= 0xE0 && lead < 0xF0 ? 3
-                           : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                         : 1;
-  if (size == 1) return {1, false};
-  const unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const unsigned most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  for (std::size_t i = 1; i < size; ++i) {
-    const bool fits =
-        i < bytes.size() && byte(i) >= (i == 1 ? least : 0x80) && byte(i) <= (i == 1 ? most : 0xBF);
-    if (!fits) return {i, false};
-  }
-  return {size, true};
-}
-
-}  // namespace
-
 std::size_t utf8_size(char32_t c) {
   return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
@@ -67,7 +38,7 @@ std::string utf8(std::u32string_view characters) {
 
 bool is_valid_utf8(std::string_view bytes) {
   while (!bytes.empty()) {
-    const Sequence sequence = first_sequence(bytes);
+    const Utf8Sequence sequence = first_sequence(bytes);
     if (!sequence.valid) return false;
     bytes.remove_prefix(sequence.size);
   }
@@ -80,7 +51,7 @@ LossyText lossy_utf8(std::string_view bytes) {
   std::size_t position = 0;
   while (position < bytes.size()) {
     result.boundaries.push_back(static_cast<std::uint32_t>(position));
-    const Sequence sequence = first_sequence(bytes.substr(position));
+    const Utf8Sequence sequence = first_sequence(bytes.substr(position));
     if (sequence.valid) {
       result.text.append(bytes.substr(position, sequence.size));
     } else {
