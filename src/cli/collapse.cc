@@ -335,7 +335,7 @@ Json curve_json(const CollapseCurve& curve, const CollapseCase& each) {
           {"placement", name_of_placement(each.block.placement)},
           {"feed_forward", each.block.feed_forward},
           {"temperature", each.block.temperature > 0 ? each.block.temperature
-                                                     : static_cast<double>(each.block.head_width())},
+                                                     : static_cast<double>(each.block.width_of_head())},
           {"dropout", each.block.dropout},
           {"rate",
            {{"factor", curve.rate.factor},

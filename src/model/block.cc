@@ -99,7 +99,7 @@ void project(const BlockSpec& spec, const BlockWeights<T>& weights, MatrixView<c
 }  // namespace
 
 double BlockSpec::score_scale() const {
-  return 1 / std::sqrt(temperature > 0 ? temperature : static_cast<double>(head_width()));
+  return 1 / std::sqrt(temperature > 0 ? temperature : static_cast<double>(width_of_head()));
 }
 
 void require_valid(const BlockSpec& spec) {
@@ -141,7 +141,7 @@ struct BlockForward<T>::Room {
   // out = attention(in), n × d.
   void attend(const BlockSpec& spec, const BlockWeights<T>& weights, const Mask& mask, MatrixView<const T> in,
               MatrixView<T> out, DropoutKey key) {
-    const std::size_t n = in.rows, d = spec.width, width = spec.head_width();
+    const std::size_t n = in.rows, d = spec.width, width = spec.width_of_head();
     const MatrixView<T> all = qkv.view(n, 3 * d), heads = context.view(n, d);
     project(spec, weights, in, all);
     const auto scale = static_cast<T>(spec.score_scale());
@@ -225,13 +225,15 @@ BlockForward<T>& BlockForward<T>::operator=(BlockForward&&) noexcept = default;
 
 template <class T>
 BlockCounts BlockForward<T>::apply(const BlockSpec& spec, const BlockWeights<T>& weights, const Mask& mask,
-                                   std::type_identity_t<MatrixView<T>> x, DropoutKey key) {
+                                   std::type_identity_t<MatrixView<T>> x, DropoutKey key,
+                                   const BlockObserver<T>& observer) {
   require_fit(spec, weights);
   if (mask.n() != x.rows || x.cols != spec.width) {
     throw InputError(fmt::format("A mask of {} tokens and a block of width {} do not fit tokens of {} x {}.",
                                  mask.n(), spec.width, x.rows, x.cols));
   }
   Room& room = *room_;
+  (void)observer;
   room.counts = {};
   room.entropy = 0;
   for (std::size_t i = 0; i < mask.n(); ++i) room.counts.empty_rows += mask.row(i).empty();
@@ -252,7 +254,7 @@ template <class T>
 Matrix<double> attention_matrix(const BlockSpec& spec, const BlockWeights<T>& weights, const Mask& mask,
                                 std::type_identity_t<MatrixView<const T>> h, std::size_t head) {
   require_fit(spec, weights);
-  const std::size_t n = h.rows, d = spec.width, width = spec.head_width();
+  const std::size_t n = h.rows, d = spec.width, width = spec.width_of_head();
   Matrix<T> qkv(n, 3 * d);
   project<T>(spec, weights, h, qkv.view());
   Matrix<double> result(n, n);
