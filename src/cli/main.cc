@@ -131,6 +131,7 @@ int run(const std::vector<std::string>& arguments) {
       "Print version, commit and instruction set");
   Common common;
   add_keys(app, common);
+  add_scan(app, common);
   add_heatmap(app, common);
   add_collapse(app, common);
   add_mask(app, common);
