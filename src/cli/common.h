@@ -32,6 +32,7 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
                       const std::vector<std::string>& examples);
 
 void add_collapse(CLI::App& app, Common& common);
+void add_data(CLI::App& app, Common& common);
 void add_heatmap(CLI::App& app, Common& common);
 void add_equilibria(CLI::App& app, Common& common);
 void add_keys(CLI::App& app, Common& common);

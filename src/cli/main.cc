@@ -140,6 +140,7 @@ int run(const std::vector<std::string>& arguments) {
   add_paper(app, common);
   add_serve(app, common);
   add_report(app, common);
+  add_data(app, common);
 
   if (arguments.empty()) {
     std::fputs(app.help().c_str(), stderr);
