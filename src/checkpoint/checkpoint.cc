@@ -96,7 +96,7 @@ Checkpoint open_checkpoint(const std::string& name) {
   if (name.empty() || name.find('\0') != std::string::npos)
     reject(quoted_name(name), "is not the name of a model",
            "give a directory, a .bin file of llama2.c or an id");
-  if (is_directory(name)) return open_directory(name);
+  if (is_folder(name)) return open_directory(name);
   if (is_file(name)) return open_file(name);
   if (const auto fetched = fetched_model(name)) return open_directory(*fetched);
   if (const auto cached = in_hugging_face_cache(name)) return open_directory(*cached);

@@ -16,7 +16,7 @@ std::optional<std::string> fetched_model(const std::string& name) {
   const auto data = data_directory();
   if (!data || !is_model_id(name) || name.find('/') != std::string::npos) return std::nullopt;
   const std::filesystem::path directory = *data / name;
-  return is_directory(directory) ? std::optional(directory.string()) : std::nullopt;
+  return is_folder(directory) ? std::optional(directory.string()) : std::nullopt;
 }
 
 }  // namespace normscope::checkpoint

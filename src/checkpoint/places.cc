@@ -34,7 +34,7 @@ std::optional<fs::path> main_snapshot(const fs::path& model) {
   std::string commit = read_small_file(model / "refs" / "main", kLongestRef);
   commit.erase(std::min(commit.find_last_not_of(" \t\r\n") + 1, commit.size()));
   const fs::path snapshot = model / "snapshots" / commit;
-  return is_part_of_id(commit) && is_directory(snapshot) ? std::optional(snapshot) : std::nullopt;
+  return is_part_of_id(commit) && is_folder(snapshot) ? std::optional(snapshot) : std::nullopt;
 }
 
 std::optional<fs::path> only_snapshot(const fs::path& model) {
@@ -42,7 +42,7 @@ std::optional<fs::path> only_snapshot(const fs::path& model) {
   std::error_code error;
   for (fs::directory_iterator entry(model / "snapshots", error), end; !error && entry != end;
        entry.increment(error))
-    if (is_directory(entry->path())) found.push_back(entry->path());
+    if (is_folder(entry->path())) found.push_back(entry->path());
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 

@@ -12,7 +12,7 @@ inline constexpr std::uint64_t kLongestTokenizer = std::uint64_t{1} << 28;
 
 // Regular files only, links to them included: the cache of Hugging Face consists of links.
 bool is_file(const std::filesystem::path& path);
-bool is_directory(const std::filesystem::path& path);
+bool is_folder(const std::filesystem::path& path);
 
 // Throws InputError if there is no such file or it is longer than `most` bytes.
 std::string read_small_file(const std::filesystem::path& path, std::uint64_t most);
