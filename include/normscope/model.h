@@ -33,6 +33,7 @@ struct ModelSpec {
   std::string family;  // "bert", "gpt2", …
   std::size_t vocabulary = 0, layers = 0;
   std::size_t positions = 0;  // longest text; 0: no limit
+  std::size_t groups = 0;     // of layers that share their weights (ALBERT: 1); 0: none do
   BlockSpec block;
   bool causal = false;
   std::size_t window = 0;  // of a causal model: a token and the window − 1 before it; 0: all before it

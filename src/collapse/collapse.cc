@@ -7,11 +7,11 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "collapse/theory.h"
 #include "core/gemm.h"
 #include "model/dropout.h"
+#include "model/rooms.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
 
@@ -20,30 +20,6 @@ namespace {
 
 // Tokens of all cases and samples held at once.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-
-// Rooms for the forward pass, one per thread at work.
-template <class T>
-class Rooms {
- public:
-  template <class Function>
-  void with_room(const Function& function) {
-    std::unique_ptr<BlockForward<T>> room = take();
-    function(*room);
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(room));
-  }
-
- private:
-  std::unique_ptr<BlockForward<T>> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<BlockForward<T>>();
-    auto room = std::move(free_.back());
-    free_.pop_back();
-    return room;
-  }
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<BlockForward<T>>> free_;
-};
 
 // One case of one sample.
 template <class T>

@@ -38,16 +38,21 @@ void require_bias(const std::vector<T>& bias, std::size_t size, const char* name
 template <class T>
 void require_fit(const BlockSpec& spec, const BlockWeights<T>& weights) {
   require_valid(spec);
-  const std::size_t d = spec.width, f = spec.feed_forward;
-  require_shape(weights.query_key_value, d, 3 * d, "query, key and value");
-  require_shape(weights.output, d, d, "attention output");
-  require_bias(weights.query_key_value_bias, 3 * d, "bias of query, key and value");
+  const std::size_t d = spec.width, f = spec.feed_forward, all = spec.query_width() + 2 * spec.key_width();
+  require_shape(weights.query_key_value, d, all, "query, key and value");
+  require_shape(weights.output, spec.query_width(), d, "attention output");
+  require_bias(weights.query_key_value_bias, all, "bias of query, key and value");
   require_bias(weights.output_bias, d, "bias of the attention output");
+  if (spec.relative.buckets > 0)
+    require_shape(weights.relative, spec.heads, spec.relative.buckets, "relative position");
   if (f == 0) return;
   require_shape(weights.up, d, f, "first feed-forward");
   require_shape(weights.down, f, d, "second feed-forward");
   require_bias(weights.up_bias, f, "bias of the first feed-forward");
   require_bias(weights.down_bias, d, "bias of the second feed-forward");
+  if (!spec.gated) return;
+  require_shape(weights.gate, d, f, "feed-forward gate");
+  require_bias(weights.gate_bias, f, "bias of the feed-forward gate");
 }
 
 // out = in·W + b
@@ -81,19 +86,58 @@ class Scratch {
   std::vector<T> values_;
 };
 
+// Turns every head of the rows, whose number is their position.
+template <class T>
+void rotate(const Rotary& rotary, std::size_t head_width, MatrixView<T> x) {
+  const std::size_t pairs = rotary.frequencies.size(), apart = rotary.neighbours ? 1 : pairs;
+  for (std::size_t p = 0; p < x.rows; ++p) {
+    for (std::size_t m = 0; m < pairs; ++m) {
+      const double angle = static_cast<double>(p) * rotary.frequencies[m];
+      const auto cosine = static_cast<T>(std::cos(angle)), sine = static_cast<T>(std::sin(angle));
+      T* first = x[p].data() + (rotary.neighbours ? 2 * m : m);
+      for (std::size_t head = 0; head < x.cols / head_width; ++head, first += head_width) {
+        const T a = first[0], b = first[apart];
+        first[0] = a * cosine - b * sine;
+        first[apart] = a * sine + b * cosine;
+      }
+    }
+  }
+}
+
+// The three parts of the projected tokens.
+template <class T>
+struct Projected {
+  Projected(const BlockSpec& spec, MatrixView<T> all)
+      : query(columns(all, 0, spec.query_width())),
+        key(columns(all, spec.query_width(), spec.key_width())),
+        value(columns(all, spec.query_width() + spec.key_width(), spec.key_width())) {}
+  MatrixView<T> query, key, value;
+};
+
 // Queries, keys and values of h, side by side.
 template <class T>
-void project(const BlockSpec& spec, const BlockWeights<T>& weights, MatrixView<const T> h,
-             MatrixView<T> qkv) {
+Projected<T> project(const BlockSpec& spec, const BlockWeights<T>& weights, MatrixView<const T> h,
+                     MatrixView<T> qkv) {
   linear(h, weights.query_key_value, weights.query_key_value_bias, qkv);
-  if (!spec.normalize_query_key) return;
-  NormSpec unit;
-  unit.scaling = Scaling::unit_per_head;
-  unit.heads = static_cast<int>(spec.heads);
-  for (const std::size_t first : {std::size_t{0}, spec.width}) {
-    const MatrixView<T> part = columns(qkv, first, spec.width);
-    norm_forward<T>(unit, {}, part, part);
+  const Projected<T> parts(spec, qkv);
+  for (const auto& [part, heads] :
+       {std::pair(parts.query, spec.heads), std::pair(parts.key, spec.key_head_count())}) {
+    if (spec.normalize_query_key) {
+      NormSpec unit;
+      unit.scaling = Scaling::unit_per_head;
+      unit.heads = static_cast<int>(heads);
+      norm_forward<T>(unit, {}, part, part);
+    }
+    if (!spec.rotary.frequencies.empty()) rotate(spec.rotary, spec.width_of_head(), part);
   }
+  return parts;
+}
+
+// Offsets of the scores by distance, of one head: entry key − query + n − 1.
+template <class T>
+void fill_offsets(const RelativeBuckets& relative, std::span<const T> bias, std::size_t n, std::span<T> to) {
+  for (std::size_t k = 0; k < 2 * n - 1; ++k)
+    to[k] = k + 1 < n ? bias[relative.bucket(n - 1 - k, 0)] : bias[relative.bucket(0, k + 1 - n)];
 }
 
 }  // namespace
@@ -102,11 +146,45 @@ double BlockSpec::score_scale() const {
   return 1 / std::sqrt(temperature > 0 ? temperature : static_cast<double>(width_of_head()));
 }
 
+std::size_t RelativeBuckets::bucket(std::size_t query, std::size_t key) const {
+  std::size_t half = buckets, first = 0;
+  if (both_ways) {
+    half /= 2;
+    if (key > query) first = half;
+  }
+  const std::size_t distance = key > query ? (both_ways ? key - query : 0) : query - key;
+  const std::size_t single = half / 2;
+  if (distance < single) return first + distance;
+  // In float, as T5 was trained: distances on the border of two buckets depend on it.
+  const float share =
+      std::log(static_cast<float>(distance) / static_cast<float>(single)) /
+      static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(single)));
+  const auto beyond = static_cast<std::size_t>(share * static_cast<float>(half - single));
+  return first + std::min(single + beyond, half - 1);
+}
+
 void require_valid(const BlockSpec& spec) {
   if (spec.width == 0) throw InputError("A block needs a width of at least 1.");
-  if (spec.heads == 0 || spec.width % spec.heads != 0) {
+  if (spec.key_heads > 0 && spec.heads % spec.key_heads != 0) {
+    throw InputError(fmt::format("{} key heads do not divide {} heads; every key head serves as many.",
+                                 spec.key_heads, spec.heads));
+  }
+  if (const std::size_t buckets = spec.relative.buckets; buckets > 0) {
+    const std::size_t least = spec.relative.both_ways ? 4 : 2;
+    if (buckets % least != 0 || spec.relative.max_distance <= buckets / least) {
+      throw InputError(
+          fmt::format("{} buckets of distances up to {} cannot be: the number must be divisible "
+                      "by {}, and the greatest distance above {}.",
+                      buckets, spec.relative.max_distance, least, buckets / least));
+    }
+  }
+  if (spec.heads == 0 || (spec.head_width == 0 && spec.width % spec.heads != 0)) {
     throw InputError(
         fmt::format("{} heads do not divide the width {}; choose a divisor.", spec.heads, spec.width));
+  }
+  if (2 * spec.rotary.frequencies.size() > spec.width_of_head()) {
+    throw InputError(fmt::format("{} pairs to rotate do not fit a head of width {}.",
+                                 spec.rotary.frequencies.size(), spec.width_of_head()));
   }
   constexpr double least = 1e-30, most = 1e30;  // beyond, scores leave the range of float
   if (spec.temperature != 0 && !(spec.temperature >= least && spec.temperature <= most)) {
@@ -125,25 +203,59 @@ void require_valid(const BlockSpec& spec) {
 
 template <class T>
 struct BlockForward<T>::Room {
-  Scratch<T> h, qkv, context, y, hidden, scores;
+  Scratch<T> h, qkv, context, y, hidden, gate, scores, offsets;
 
   BlockCounts counts;
   double entropy = 0;
+  const BlockObserver<T>* observer = nullptr;
 
-  void norm(const BlockSpec& spec, std::span<const T> gain, std::span<const T> bias, MatrixView<const T> from,
+  void show(BlockPoint point, MatrixView<const T> values) const {
+    if (observer->point) observer->point(point, values);
+  }
+
+  void norm(const NormSpec& spec, std::span<const T> gain, std::span<const T> bias, MatrixView<const T> from,
             MatrixView<T> to) {
     NormParameters<T> parameters;
     parameters.gain = gain;
     parameters.bias = bias;
-    counts.norm += norm_forward<T>(spec.norm, parameters, from, to);
+    counts.norm += norm_forward<T>(spec, parameters, from, to);
+  }
+
+  // Attention weights of one head for tokens first, first + 1, …: rows of scores become weights.
+  void weigh(const BlockSpec& spec, const Mask& mask, std::size_t head, std::size_t first, Mask::Run reach,
+             MatrixView<T> weight) {
+    const std::size_t n = mask.n();
+    for (std::size_t i = 0; i < weight.rows; ++i) {
+      if (spec.relative.buckets > 0) {
+        const T* offset =
+            offsets.view(spec.heads, 2 * n - 1)[head].data() + (reach.first + n - 1 - first - i);
+        for (std::size_t j = 0; j < weight.cols; ++j) weight(i, j) += offset[j];
+      }
+      const auto runs = mask.row(first + i);
+      const SoftmaxRow row = softmax_runs<T>(weight[i].data(), weight.cols, reach.first, runs);
+      if (runs.empty()) continue;
+      counts.least_weight = std::min(counts.least_weight, row.least);
+      entropy += row.entropy;
+    }
+    if (observer->attention) observer->attention({head, first, reach, weight});
   }
 
   // out = attention(in), n × d.
   void attend(const BlockSpec& spec, const BlockWeights<T>& weights, const Mask& mask, MatrixView<const T> in,
               MatrixView<T> out, DropoutKey key) {
-    const std::size_t n = in.rows, d = spec.width, width = spec.width_of_head();
-    const MatrixView<T> all = qkv.view(n, 3 * d), heads = context.view(n, d);
-    project(spec, weights, in, all);
+    const std::size_t n = in.rows, width = spec.width_of_head();
+    const MatrixView<T> heads = context.view(n, spec.query_width());
+    show(BlockPoint::attention_in, in);
+    const Projected<T> parts =
+        project(spec, weights, in, qkv.view(n, spec.query_width() + 2 * spec.key_width()));
+    show(BlockPoint::query, parts.query);
+    show(BlockPoint::key, parts.key);
+    show(BlockPoint::value, parts.value);
+    if (spec.relative.buckets > 0) {
+      const MatrixView<T> table = offsets.view(spec.heads, 2 * n - 1);
+      for (std::size_t head = 0; head < spec.heads; ++head)
+        fill_offsets<T>(spec.relative, weights.relative[head], n, table[head]);
+    }
     const auto scale = static_cast<T>(spec.score_scale());
     for (std::size_t first = 0; first < n; first += kScoreRows) {
       const std::size_t count = std::min(kScoreRows, n - first);
@@ -155,18 +267,13 @@ struct BlockForward<T>::Room {
           for (std::size_t i = 0; i < count; ++i) std::fill(to[i].begin(), to[i].end(), T(0));
           continue;
         }
+        const std::size_t column = spec.key_head_of(head) * width;
         const MatrixView<T> weight = scores.view(count, reached);
-        const MatrixView<T> keys = rows(columns(all, d + head * width, width), reach.first, reached);
-        const MatrixView<T> values = rows(columns(all, 2 * d + head * width, width), reach.first, reached);
-        multiply<T>(scale, columns(rows(all, first, count), head * width, width), keys, Transpose::yes, 0,
-                    weight);
-        for (std::size_t i = 0; i < count; ++i) {
-          const auto runs = mask.row(first + i);
-          const SoftmaxRow row = softmax_runs<T>(weight[i].data(), reached, reach.first, runs);
-          if (runs.empty()) continue;
-          counts.least_weight = std::min(counts.least_weight, row.least);
-          entropy += row.entropy;
-        }
+        const MatrixView<T> keys = rows(columns(parts.key, column, width), reach.first, reached);
+        const MatrixView<T> values = rows(columns(parts.value, column, width), reach.first, reached);
+        multiply<T>(scale, columns(rows(parts.query, first, count), head * width, width), keys,
+                    Transpose::yes, 0, weight);
+        weigh(spec, mask, head, first, reach, weight);
         if (spec.dropout > 0) {
           Dropout dropout(spec.dropout, key, DropoutSite::attention, first / kScoreRows * spec.heads + head);
           for (std::size_t i = 0; i < count; ++i) {
@@ -179,26 +286,47 @@ struct BlockForward<T>::Room {
       }
     }
     linear<T>(heads, weights.output, weights.output_bias, out);
+    show(BlockPoint::attention_out, out);
   }
 
   void feed(const BlockSpec& spec, const BlockWeights<T>& weights, MatrixView<const T> in,
             MatrixView<T> out) {
+    const std::size_t count = in.rows * spec.feed_forward;
     const MatrixView<T> inside = hidden.view(in.rows, spec.feed_forward);
     linear(in, weights.up, weights.up_bias, inside);
-    gelu(inside.data, inside.rows * inside.cols);
+    if (spec.gated) {
+      const MatrixView<T> open = gate.view(in.rows, spec.feed_forward);
+      linear(in, weights.gate, weights.gate_bias, open);
+      activate(spec.activation, open.data, count);
+      for (std::size_t i = 0; i < count; ++i) inside.data[i] *= open.data[i];
+    } else {
+      activate(spec.activation, inside.data, count);
+    }
     linear<T>(inside, weights.down, weights.down_bias, out);
   }
 
+  // The norm of a sublayer, its gain and bias, and under which names it is seen.
+  struct Normed {
+    const NormSpec& norm;
+    std::span<const T> gain, bias;
+    BlockPoint in, out;
+  };
+
   // x ← x + f(x) with its norms, for f = attention or feed-forward.
   template <class Function>
-  void sublayer(const BlockSpec& spec, std::span<const T> gain, std::span<const T> bias, DropoutSite site,
-                DropoutKey key, MatrixView<T> x, const Function& f) {
+  void sublayer(const BlockSpec& spec, const Normed& with, DropoutSite site, DropoutKey key, MatrixView<T> x,
+                const Function& f) {
     const MatrixView<T> out = y.view(x.rows, x.cols);
-    const bool normed = has_norm(spec.norm);
-    if (normed && spec.placement != Placement::post) {
+    const bool normed = has_norm(with.norm);
+    const auto apply_norm = [&](MatrixView<T> to) {
+      show(with.in, x);
+      if (normed) norm(with.norm, with.gain, with.bias, x, to);
+      show(with.out, normed ? to : x);
+    };
+    if (spec.placement != Placement::post) {
       const MatrixView<T> in = h.view(x.rows, x.cols);
-      norm(spec, gain, bias, x, in);
-      f(MatrixView<const T>(in), out);
+      apply_norm(in);
+      f(MatrixView<const T>(normed ? in : x), out);
     } else {
       f(MatrixView<const T>(x), out);
     }
@@ -206,11 +334,11 @@ struct BlockForward<T>::Room {
       Dropout dropout(spec.dropout, key, site);
       for (std::size_t i = 0; i < out.rows; ++i) dropout.apply(out[i]);
     }
-    if (normed && spec.placement == Placement::sandwich) norm(spec, {}, {}, out, out);
+    if (normed && spec.placement == Placement::sandwich) norm(with.norm, {}, {}, out, out);
     for (std::size_t i = 0; i < x.rows; ++i) {
       for (std::size_t j = 0; j < x.cols; ++j) x(i, j) = spec.skip ? x(i, j) + out(i, j) : out(i, j);
     }
-    if (normed && spec.placement == Placement::post) norm(spec, gain, bias, x, x);
+    if (spec.placement == Placement::post) apply_norm(x);
   }
 };
 
@@ -233,18 +361,25 @@ BlockCounts BlockForward<T>::apply(const BlockSpec& spec, const BlockWeights<T>&
                                  mask.n(), spec.width, x.rows, x.cols));
   }
   Room& room = *room_;
-  (void)observer;
   room.counts = {};
   room.entropy = 0;
+  room.observer = &observer;
   for (std::size_t i = 0; i < mask.n(); ++i) room.counts.empty_rows += mask.row(i).empty();
-  room.sublayer(
-      spec, weights.attention_gain, weights.attention_bias, DropoutSite::attention_output, key, x,
-      [&](MatrixView<const T> in, MatrixView<T> out) { room.attend(spec, weights, mask, in, out, key); });
+  room.sublayer(spec,
+                {spec.norm, weights.attention_gain, weights.attention_bias, BlockPoint::attention_norm_in,
+                 BlockPoint::attention_norm_out},
+                DropoutSite::attention_output, key, x, [&](MatrixView<const T> in, MatrixView<T> out) {
+                  room.attend(spec, weights, mask, in, out, key);
+                });
   if (spec.feed_forward > 0) {
-    room.sublayer(spec, weights.feed_forward_gain, weights.feed_forward_bias,
-                  DropoutSite::feed_forward_output, key, x,
-                  [&](MatrixView<const T> in, MatrixView<T> out) { room.feed(spec, weights, in, out); });
+    room.sublayer(
+        spec,
+        {spec.feed_forward_norm ? *spec.feed_forward_norm : spec.norm, weights.feed_forward_gain,
+         weights.feed_forward_bias, BlockPoint::feed_forward_norm_in, BlockPoint::feed_forward_norm_out},
+        DropoutSite::feed_forward_output, key, x,
+        [&](MatrixView<const T> in, MatrixView<T> out) { room.feed(spec, weights, in, out); });
   }
+  room.show(BlockPoint::out, x);
   const std::size_t attending = (mask.n() - room.counts.empty_rows) * spec.heads;
   room.counts.entropy = attending > 0 ? room.entropy / static_cast<double>(attending) : 0;
   return room.counts;
@@ -254,19 +389,22 @@ template <class T>
 Matrix<double> attention_matrix(const BlockSpec& spec, const BlockWeights<T>& weights, const Mask& mask,
                                 std::type_identity_t<MatrixView<const T>> h, std::size_t head) {
   require_fit(spec, weights);
-  const std::size_t n = h.rows, d = spec.width, width = spec.width_of_head();
-  Matrix<T> qkv(n, 3 * d);
-  project<T>(spec, weights, h, qkv.view());
+  const std::size_t n = h.rows, width = spec.width_of_head();
+  Matrix<T> qkv(n, spec.query_width() + 2 * spec.key_width());
+  const Projected<T> parts = project<T>(spec, weights, h, qkv.view());
+  const std::size_t column = spec.key_head_of(head) * width;
   Matrix<double> result(n, n);
   for (std::size_t i = 0; i < n; ++i) {
     double sum = 0, top = -HUGE_VAL;
     std::vector<double> score(n);
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t k = 0; k < width; ++k) {
-        score[j] +=
-            static_cast<double>(qkv(i, head * width + k)) * static_cast<double>(qkv(j, d + head * width + k));
+        score[j] += static_cast<double>(parts.query(i, head * width + k)) *
+                    static_cast<double>(parts.key(j, column + k));
       }
       score[j] *= spec.score_scale();
+      if (spec.relative.buckets > 0)
+        score[j] += static_cast<double>(weights.relative(head, spec.relative.bucket(i, j)));
       if (mask.attends(i, j)) top = std::max(top, score[j]);
     }
     for (std::size_t j = 0; j < n; ++j) sum += mask.attends(i, j) ? std::exp(score[j] - top) : 0;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/targets.h"
 
@@ -112,16 +113,44 @@ HWY_INLINE hn::Vec<D> gelu_of(D tag, hn::Vec<D> x) {
   return hn::Mul(hn::Mul(x, set(0.5F)), hn::Add(set(1.0F), erf));
 }
 
-}  // namespace
+// x/(1 + e⁻ʸ); e⁻ʸ is kept finite.
+template <class D>
+HWY_INLINE hn::Vec<D> gated_by_sigmoid(D tag, hn::Vec<D> x, hn::Vec<D> y) {
+  const auto decay = hn::Exp(tag, hn::Min(hn::Neg(y), hn::Set(tag, 87.0F)));
+  return hn::Div(x, hn::Add(hn::Set(tag, 1.0F), decay));
+}
 
-void gelu_float(float* values, std::size_t count) {
+// x(1 + tanh u)/2 = x/(1 + e⁻²ᵘ), u = √(2/π)(x + 0.044715x³).
+template <class D>
+HWY_INLINE hn::Vec<D> gelu_tanh_of(D tag, hn::Vec<D> x) {
+  const auto cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(tag, 0.044715F), hn::Set(tag, 1.0F));
+  return gated_by_sigmoid(tag, x, hn::Mul(hn::Mul(x, cubic), hn::Set(tag, 1.5957691216F)));
+}
+
+template <class Function>
+HWY_INLINE void map_values(float* HWY_RESTRICT values, std::size_t count, const Function& function) {
   const hn::ScalableTag<float> tag;
   const std::size_t lanes = hn::Lanes(tag);
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes)
-    hn::StoreU(gelu_of(tag, hn::LoadU(tag, values + i)), tag, values + i);
+    hn::StoreU(function(tag, hn::LoadU(tag, values + i)), tag, values + i);
   const hn::CappedTag<float, 1> one;
-  for (; i < count; ++i) hn::StoreU(gelu_of(one, hn::LoadU(one, values + i)), one, values + i);
+  for (; i < count; ++i) hn::StoreU(function(one, hn::LoadU(one, values + i)), one, values + i);
+}
+
+}  // namespace
+
+void activate_float(Activation activation, float* values, std::size_t count) {
+  switch (activation) {
+    case Activation::gelu:
+      return map_values(values, count, [](auto tag, auto x) HWY_ATTR { return gelu_of(tag, x); });
+    case Activation::gelu_tanh:
+      return map_values(values, count, [](auto tag, auto x) HWY_ATTR { return gelu_tanh_of(tag, x); });
+    case Activation::relu:
+      return map_values(values, count, [](auto tag, auto x) HWY_ATTR { return hn::Max(x, hn::Zero(tag)); });
+    case Activation::silu:
+      return map_values(values, count, [](auto tag, auto x) HWY_ATTR { return gated_by_sigmoid(tag, x, x); });
+  }
 }
 
 }  // namespace normscope::HWY_NAMESPACE
@@ -132,7 +161,7 @@ namespace normscope {
 
 HWY_EXPORT(softmax_float);
 HWY_EXPORT(softmax_double);
-HWY_EXPORT(gelu_float);
+HWY_EXPORT(activate_float);
 
 template <>
 SoftmaxRow softmax_runs<float>(float* scores, std::size_t width, std::size_t first,
@@ -145,11 +174,29 @@ SoftmaxRow softmax_runs<double>(double* scores, std::size_t width, std::size_t f
   return HWY_DYNAMIC_DISPATCH(softmax_double)(scores, width, first, runs.data(), runs.size());
 }
 
-void gelu(float* values, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(gelu_float)(values, count);
+namespace {
+
+double activated(Activation activation, double x) {
+  switch (activation) {
+    case Activation::gelu:
+      return x * 0.5 * std::erfc(-x * std::sqrt(0.5));
+    case Activation::gelu_tanh:
+      return x * 0.5 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case Activation::relu:
+      return std::max(x, 0.0);
+    case Activation::silu:
+      break;
+  }
+  return x / (1 + std::exp(-x));
 }
-void gelu(double* values, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) values[i] *= 0.5 * std::erfc(-values[i] * std::sqrt(0.5));
+
+}  // namespace
+
+void activate(Activation activation, float* values, std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(activate_float)(activation, values, count);
+}
+void activate(Activation activation, double* values, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) values[i] = activated(activation, values[i]);
 }
 
 }  // namespace normscope

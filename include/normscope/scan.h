@@ -1,0 +1,117 @@
+#pragma once
+// A trained model on a text: which tokens can each layer and head select, and what did its queries do?
+//
+// In every layer, the keys of a window of text are decided in four key spaces:
+//
+//   before     what enters the norm in front of attention, n × d
+//   model      what leaves it and enters attention (the papers' keys), n × d
+//   head       kW_K + b of each head, rotated where the model rotates; any query; offsets of the scores (T5's
+//              by distance) are part of the question
+//   reachable  the same keys for the queries the layer can form: q = norm(x)W_Q + b, ‖norm(x)‖ bounded
+//
+// Offsets and rotation that depend on the place of the query: a token is selectable if it is from some place
+// of the window (head, T5), and reachable queries stand at the last place, which sees all keys of a causal
+// model. Heads that share keys (grouped) share the verdicts of their head space.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normscope/executor.h"
+#include "normscope/keys.h"
+#include "normscope/model.h"
+#include "normscope/tokenizer.h"
+
+namespace normscope {
+
+enum class KeySpace { before, model, head, reachable };
+inline constexpr std::array kKeySpaces = {KeySpace::before, KeySpace::model, KeySpace::head,
+                                          KeySpace::reachable};
+const char* name_of(KeySpace space);
+// Throws InputError that lists the names.
+KeySpace parse_key_space(std::string_view name);
+
+struct ScanSettings {
+  std::vector<std::size_t> layers, heads;  // empty: all
+  std::vector<KeySpace> spaces{kKeySpaces.begin(), kKeySpaces.end()};
+  // Causal models: a token counts as selectable if it is among the keys of some query, so in some prefix of
+  // the window. Otherwise all keys of the window are one set.
+  bool prefixes = false;
+  Margins margins = Margins::bound;
+  bool largest_weights = true;  // in the reachable space
+  ForwardObserver observer;     // is shown what the pass shows, beside the scan
+};
+
+// One set of keys: a space of a layer (and head) over one window.
+struct ScanSet {
+  std::vector<std::optional<Verdict>> verdicts;  // none: not decided (its margin is within rounding of 0)
+  std::vector<double> margins;                   // of the selectable; others 0
+  std::vector<double> largest_weights;           // reachable only: that any query can give the token
+  std::size_t robust_unselectable = 0;
+  std::size_t rank = 0;
+
+  std::size_t count(Verdict verdict) const;
+  double share(Verdict verdict) const;  // of all tokens; NaN for an empty set
+};
+
+// What the halves of a norm have to do: of tokens before and after it.
+struct NormShare {
+  double along_ones = 0;  // share of the energy ‖x‖² along 1, mean over tokens: what projection takes away
+  double norm_mean = 0;    // mean of ‖x‖
+  double norm_spread = 0;  // sd of ‖x‖ over its mean: what scaling takes away
+};
+
+// What the queries of one head did in one window.
+struct QueryShare {
+  std::vector<std::size_t> wins;  // per token: how many queries gave it the highest weight
+  double entropy = 0;             // of the attention weights, nats, mean over queries
+  double largest_weight = 0;      // mean over queries of the highest weight
+  std::size_t queries = 0;
+};
+
+struct ScanHead {
+  std::size_t head = 0, key_head = 0;
+  ScanSet keys, reachable;  // without verdicts if not asked for
+  QueryShare queries;
+};
+
+struct ScanLayer {
+  std::size_t layer = 0;
+  ScanSet before, model;
+  NormShare norm_in, norm_out;
+  bool reachable_known = true;  // false: no norm bounds what enters attention
+  std::vector<ScanHead> heads;
+};
+
+struct ScanWindow {
+  std::vector<std::uint32_t> ids;
+  std::vector<ScanLayer> layers;
+  std::vector<double> losses;  // of next tokens, where the model is causal and has a head
+
+  // In how many of the sets of a space the token is unselectable; of how many.
+  std::size_t unselectable(KeySpace space, std::size_t token) const;
+  std::size_t sets(KeySpace space) const;
+};
+
+// progress: sets done, of how many.
+std::vector<ScanWindow> scan(const ModelWeights& weights, std::span<const std::vector<std::uint32_t>> windows,
+                             const ScanSettings& settings, const Executor& executor,
+                             const std::function<void(std::size_t, std::size_t)>& progress = {});
+
+// Tokens of a text as a model takes them: at most `window` at once (special tokens at either end, which every
+// window gets, included), one every `stride` of those in between, as long as a whole one fits; a shorter text
+// is one window. At most `most` windows; 0: all.
+struct TextWindow {
+  std::size_t first = 0;  // of its tokens between the special ones, in the text
+  std::vector<Token> tokens;
+  std::vector<std::uint32_t> ids() const;
+};
+std::vector<TextWindow> text_windows(std::span<const Token> tokens, std::size_t window, std::size_t stride,
+                                     std::size_t most = 0);
+
+}  // namespace normscope

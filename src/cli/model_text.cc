@@ -1,0 +1,147 @@
+#include "cli/model_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/bytes.h"
+#include "normscope/error.h"
+#include "normscope/tensor_file.h"
+
+namespace normscope::cli {
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
+constexpr std::size_t kLongestWindow = 1024;
+
+std::vector<std::uint32_t> parse_ids(const std::string& path) {
+  std::vector<std::uint32_t> ids;
+  const auto take = [&](std::uint64_t id) { ids.push_back(static_cast<std::uint32_t>(id)); };
+  if (path.ends_with(".npy")) {
+    for (const double value : read_tensor(path).values) {
+      if (!(value >= 0 && value < 0x1p32 && value == std::floor(value)))
+        throw InputError(fmt::format("--ids: '{}' holds {}, which is no token id.", path, value));
+      take(static_cast<std::uint64_t>(value));
+    }
+    return ids;
+  }
+  const std::string text = read_text_file(path, "--ids");
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \t\r\n,", i), text.size());
+    if (end > i) take(parse_count(text.substr(i, end - i), "--ids", 0, 0xFFFF'FFFF));
+    i = end + 1;
+  }
+  return ids;
+}
+
+void read_tokens(const Checkpoint& checkpoint, const TextCall& call, ModelText& result) {
+  if (call.text.empty() == call.ids.empty()) {
+    throw InputError("Give the text as --text FILE ('-' is standard input), or its tokens as --ids FILE.");
+  }
+  if (!call.ids.empty()) {
+    result.source = label_of_source(call.ids);
+    for (const std::uint32_t id : parse_ids(call.ids)) result.tokens.push_back({id, 0, 0, false});
+    return;
+  }
+  if (!checkpoint.tokenizer) {
+    throw InputError(fmt::format("{} Give token ids with --ids FILE instead.", checkpoint.no_tokenizer));
+  }
+  result.source = label_of_source(call.text);
+  result.text = read_text_file(call.text, "--text");
+  result.tokens = checkpoint.tokenizer->encode(result.text);
+}
+
+}  // namespace
+
+std::string label_of_source(const std::string& path) {
+  return path == "-" ? "standard input" : printable(path);
+}
+
+std::string read_text_file(const std::string& path, std::string_view option) {
+  const auto bytes = io::open_bytes(path, kMostBytes);
+  if (bytes->size() > kMostBytes) {
+    throw InputError(fmt::format("{}: '{}' is larger than {} MiB; give a part of it.", option,
+                                 printable(path), kMostBytes >> 20));
+  }
+  std::string text(bytes->size(), '\0');
+  bytes->read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void add_model_option(CLI::App& command, TextCall& call) {
+  command
+      .add_option(
+          "model", call.model,
+          "A Hugging Face directory, an id in its local cache, a llama2.c file, or a model fetched by "
+          "`normscope data get`")
+      ->type_name("MODEL")
+      ->required();
+}
+
+void add_text_options(CLI::App& command, TextCall& call) {
+  const auto option = [&](const char* name, std::string& value, const char* type, const char* description) {
+    command.add_option(name, value, description)->type_name(type);
+  };
+  option("--text", call.text, "FILE", "The text; - is standard input");
+  option("--ids", call.ids, "FILE", "Token ids in its place: numbers in a text file, or an .npy");
+  option("--window", call.window, "N",
+         "Tokens read at once [what the model has positions for, at most 1024]");
+  option("--stride", call.stride, "N", "A window every so many tokens [the window]");
+  option("--samples", call.samples, "N", "Windows at most [1]");
+}
+
+std::vector<std::vector<std::uint32_t>> ModelText::ids() const {
+  std::vector<std::vector<std::uint32_t>> result;
+  for (const TextWindow& each : windows) result.push_back(each.ids());
+  return result;
+}
+
+std::string ModelText::spelled(const Checkpoint& checkpoint, const Token& token) const {
+  if (token.end > token.begin && token.end <= text.size())
+    return text.substr(token.begin, token.end - token.begin);
+  if (checkpoint.tokenizer) {
+    if (const auto name = checkpoint.tokenizer->token(token.id)) return *name;
+  }
+  return fmt::format("#{}", token.id);
+}
+
+ModelText read_model_text(const Checkpoint& checkpoint, const TextCall& call) {
+  const ModelSpec& spec = checkpoint.weights->spec();
+  ModelText result;
+  read_tokens(checkpoint, call, result);
+  if (result.tokens.empty()) throw InputError(fmt::format("The text of {} has no tokens.", result.source));
+  for (const Token& token : result.tokens) {
+    if (token.id < spec.vocabulary) continue;
+    throw InputError(
+        fmt::format("Token {} of {} is not in the model's vocabulary of {}; its tokenizer belongs "
+                    "to another model.",
+                    token.id, result.source, spec.vocabulary));
+  }
+  const std::size_t most = spec.positions > 0 ? spec.positions : Mask::most_tokens;
+  result.window =
+      call.window.empty() ? std::min(most, kLongestWindow) : parse_count(call.window, "--window", 1, most);
+  result.stride =
+      call.stride.empty() ? result.window : parse_count(call.stride, "--stride", 1, Mask::most_tokens);
+  const std::size_t samples = call.samples.empty() ? 1 : parse_count(call.samples, "--samples", 1, 1'000'000);
+  // Special tokens stand in every window, so neighbours would leave out as many.
+  if (call.stride.empty() && !result.tokens.empty()) {
+    const auto special = static_cast<std::size_t>(
+        std::count_if(result.tokens.begin(), result.tokens.end(),
+                      [](const Token& token) { return token.special && token.begin == token.end; }));
+    if (result.stride > special) result.stride -= special;
+  }
+  result.windows = text_windows(result.tokens, result.window, result.stride, samples);
+  std::size_t last = 0;
+  for (const TextWindow& each : result.windows) last = std::max(last, each.first + each.tokens.size());
+  if (last < result.tokens.size()) {
+    result.notes.push_back(fmt::format(
+        "The text has {} tokens; {} window{} of {} {} read, the first {} tokens. More: --samples, "
+        "--window.",
+        result.tokens.size(), result.windows.size(), result.windows.size() == 1 ? "" : "s",
+        result.windows.front().tokens.size(), result.windows.size() == 1 ? "was" : "were", last));
+  }
+  return result;
+}
+
+}  // namespace normscope::cli
