@@ -12,6 +12,7 @@
 #include "normscope/executor.h"
 #include "normscope/keys.h"
 #include "normscope/random.h"
+#include "normscope/record.h"
 #include "normscope/tensor_file.h"
 #include "normscope/version.h"
 #include "program.h"
@@ -20,7 +21,7 @@ namespace normscope::bench {
 namespace {
 
 struct Call {
-  std::string file, tensor;
+  std::string file, tensor, json;
   std::size_t tokens = 4000, width = 64, sample = 4;
 };
 
@@ -47,6 +48,7 @@ Rows rows_of(const Call& call) {
 }
 
 int run(const Call& call) {
+  if (!call.json.empty()) require_place_for_file(call.json);
   const Rows rows = rows_of(call);
   KeyOptions options;
   options.margins = Margins::bound;
@@ -63,8 +65,25 @@ int run(const Call& call) {
   std::vector<std::size_t> sample;
   for (std::size_t k = 0; k < call.sample; ++k) sample.push_back(k * set.n / call.sample);
   const Answer theirs = ask_highs_membership({rows.values.view(), sample, 1});
+  nlohmann::ordered_json json = {{"benchmark", "vocab"},
+                                 {"version", version()},
+                                 {"commit", commit()},
+                                 {"instruction_set", instruction_set()},
+                                 {"threads", 1},
+                                 {"processor", processor()},
+                                 {"load_average", load_average()},
+                                 {"tokens", set.n},
+                                 {"width", set.d},
+                                 {"selectable", set.counts.selectable},
+                                 {"competitor", theirs.competitor}};
+  const auto write = [&] {
+    if (!call.json.empty()) write_file_atomically(call.json, json.dump(2) + "\n");
+  };
   const double per_token = 1e6 * ours.cpu / static_cast<double>(set.n);
+  json["microseconds_per_token"] = {{"normscope", per_token}};
   if (!theirs.absent.empty()) {
+    json["absent"] = theirs.absent;
+    write();
     fmt::print("normscope {:.1f} µs per token, one thread; {}: {}\n", per_token, theirs.competitor,
                theirs.absent);
     return 0;
@@ -77,6 +96,10 @@ int run(const Call& call) {
   const double other = 1e6 * median_cpu(theirs.passes) / static_cast<double>(theirs.keys_per_pass);
   fmt::print("CPU time per token, one thread: normscope {:.1f} µs, {} {:.0f} µs, ratio {:.0f}\n", per_token,
              theirs.competitor, other, other / per_token);
+  json["tokens_compared"] = theirs.keys.size();
+  json["microseconds_per_token"]["competitor"] = other;
+  json["ratio"] = other / per_token;
+  write();
   return 0;
 }
 
@@ -88,6 +111,7 @@ int main(int argc, char** argv) {
   normscope::bench::Call call;
   app.add_option("FILE", call.file, "a matrix with a row per token; without it Gaussian rows are drawn");
   app.add_option("--tensor", call.tensor, "which tensor of the file");
+  app.add_option("--json", call.json, "write the figures to this file too");
   app.add_option("--tokens", call.tokens, "rows to draw")->check(CLI::Range(2, 1000000));
   app.add_option("--width", call.width, "and their width")->check(CLI::Range(1, 4096));
   app.add_option("--sample", call.sample, "tokens HiGHS is asked about")->check(CLI::Range(1, 1000));
