@@ -7,9 +7,9 @@
 // dropped; eps stays.
 //
 // A norm without scaling changes how large tokens are, which by itself sharpens or flattens attention.
-// Rescaled, one constant per layer makes up for it: c_l = mean ‖g ⊙ norm(x)‖ / mean ‖g ⊙ changed(x)‖ over the
-// tokens x of the text in the model as trained, and g ⊙ c_l·changed(x) + b enters attention. What is left of
-// the change is that of shape.
+// Rescaled, one constant per layer makes up for it: g ⊙ c_l·changed(x) + b enters attention, and c_l keeps
+// the mean of ‖g ⊙ c_l·changed(x)‖ over the tokens of the text what it is as trained, to 0.1 %. What is left
+// of the change is that of shape.
 //
 // Measured of every row: the loss (of next tokens, where the model is causal; of masked tokens, where it has
 // a head and a mask token), hidden states beside those as trained, what attention weights look like, and a

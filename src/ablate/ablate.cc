@@ -16,6 +16,7 @@ namespace normscope {
 namespace {
 
 constexpr std::size_t kMostStateBytes = std::size_t{256} << 20;
+constexpr double kSettled = 1e-3;      // relative change of a constant that is left alone
 constexpr double kHiddenShare = 0.15;  // of the tokens, as BERT was trained
 constexpr std::uint64_t kHiddenStream = std::uint64_t{3} << 40;
 
@@ -336,7 +337,11 @@ class Ablating {
     const std::size_t batches = (windows_.size() + batch_ - 1) / batch_;
     const std::size_t of_windows = result_.loss == Ablation::Loss::masked_token ? 2 : 1;
     total_ = result_.rows.size() * (batches * of_windows + (prompt_ids_.empty() ? 0 : 1));
-    if (rescales()) total_ += batches;
+    // Rounds of calibration: a guess, since they end when the constants have settled.
+    if (rescales())
+      total_ += batches * (1 + 4 * static_cast<std::size_t>(std::count_if(
+                                       settings_.changes.begin(), settings_.changes.end(),
+                                       [](const NormChange& change) { return change.rescale; })));
     total_ *= spec_.layers;
   }
 
@@ -367,60 +372,71 @@ class Ablating {
     return {weights_, std::move(replaced)};
   }
 
-  // c_l of every rescaled row, from one pass of the model as trained.
-  void calibrate() {
-    if (!rescales()) return;
-    struct Sums {
-      double trained = 0;
-      std::vector<double> changed;
-    };
-    const std::size_t count = settings_.changes.size();
-    std::vector<std::vector<Sums>> sums(windows_.size(), std::vector<Sums>(spec_.layers));
-    std::vector<float> gain, next;
-    const EmbeddingWeights embedding = weights_.embedding();
+  // Mean over all tokens of ‖g ⊙ norm(x)‖, what enters attention but for the bias, in every layer.
+  std::vector<double> norms_before_attention(const ChangedModel& model) {
+    const ForwardChanges changes = model.changes();
+    const NormWeights of_embeddings = model.embedding().norm;
+    NormSpec norm, next_norm;
+    std::vector<float> gain, next_gain;
+    std::vector<std::vector<double>> sums(windows_.size(), std::vector<double>(spec_.layers));
     for (std::size_t first = 0; first < windows_.size(); first += batch_) {
-      next = embedding.norm.gain;
+      next_norm = changes.embedding_norm ? *changes.embedding_norm : spec_.embedding_norm;
+      next_gain = of_embeddings.gain;
       ForwardObserver observer;
       observer.layer = [&](std::size_t, const BlockSpec& block, const BlockWeights<float>& weights) {
-        const bool post = block.placement == Placement::post;
-        gain = post ? std::move(next) : weights.attention_gain;
-        if (post) next = block.feed_forward > 0 ? weights.feed_forward_gain : weights.attention_gain;
+        const bool post = block.placement == Placement::post, fed = block.feed_forward > 0;
+        norm = post ? next_norm : block.norm;
+        gain = post ? next_gain : weights.attention_gain;
+        next_norm = fed ? feed_forward_norm(block) : block.norm;
+        next_gain = fed ? weights.feed_forward_gain : weights.attention_gain;
       };
       observer.point = [&](std::size_t text, std::size_t layer, TracePoint point,
                            MatrixView<const float> values) {
-        if (point != TracePoint::norm_in) return;
-        const auto site = site_before(spec_, layer);
-        if (!site) return;
-        Sums& here = sums[first + text][layer];
-        here.changed.resize(count);
-        const NormSpec old = trained_norm(spec_, *site);
-        const auto total_norm = [&](const NormSpec& norm) {
-          Matrix<float> out(values.rows, values.cols);
-          NormParameters<float> parameters;
-          parameters.gain = gain;
-          norm_forward<float>(norm, parameters, values, out.view());
-          return mean_norm(out.view()) * static_cast<double>(values.rows);
-        };
-        here.trained = total_norm(old);
-        for (std::size_t c = 0; c < count; ++c) {
-          const NormChange& change = settings_.changes[c];
-          if (change.rescale) here.changed[c] = total_norm(replacement(spec_, *site, change, 1).norm);
-        }
+        if (point != TracePoint::norm_in || !site_before(spec_, layer)) return;
+        Matrix<float> out(values.rows, values.cols);
+        NormParameters<float> parameters;
+        parameters.gain = gain;
+        norm_forward<float>(norm, parameters, values, out.view());
+        sums[first + text][layer] = mean_norm(out.view()) * static_cast<double>(values.rows);
       };
-      pass(weights_, windows_.subspan(first, std::min(batch_, windows_.size() - first)), observer, {});
+      pass(model, windows_.subspan(first, std::min(batch_, windows_.size() - first)), observer, changes);
     }
-    for (std::size_t c = 0; c < count; ++c) {
-      if (!settings_.changes[c].rescale) continue;
-      for (const std::size_t layer : result_.layers) {
-        double trained = 0, changed = 0;
-        for (const auto& window : sums) {
-          trained += window[layer].trained;
-          changed += window[layer].changed[c];
+    std::vector<double> means(spec_.layers);
+    double tokens = 0;
+    for (const auto& window : windows_) tokens += static_cast<double>(window.size());
+    for (const auto& window : sums) {
+      for (std::size_t layer = 0; layer < spec_.layers; ++layer) means[layer] += window[layer] / tokens;
+    }
+    return means;
+  }
+
+  // c_l of every rescaled row. A layer's constant moves the tokens of those after it; each pass settles at
+  // least one more layer, so that as many passes as layers settle all, and mostly few are needed.
+  void calibrate() {
+    if (!rescales()) return;
+    const std::vector<double> trained = norms_before_attention(model_of(result_.rows.front()));
+    for (AblateRow& each : result_.rows) {
+      if (each.rescale.empty()) continue;
+      attempt(each, [&](AblateRow& row) {
+        for (std::size_t round = 0; round < result_.layers.size(); ++round) {
+          if (correct(row, trained) < kSettled) break;
         }
-        const double factor = trained / changed;
-        if (std::isfinite(factor) && factor > 0) result_.rows[c + 1].rescale[layer] = factor;
-      }
+      });
     }
+  }
+
+  // One round: the greatest relative change of a constant.
+  double correct(AblateRow& row, const std::vector<double>& trained) {
+    const std::vector<double> now = norms_before_attention(model_of(row));
+    double most = 0;
+    for (const std::size_t layer : result_.layers) {
+      const double factor = trained[layer] / now[layer];
+      // A layer that reads only zeros stays as it is.
+      if (!std::isfinite(factor) || factor <= 0) continue;
+      row.rescale[layer] *= factor;
+      most = std::max(most, std::abs(factor - 1));
+    }
+    return most;
   }
 
   void measure_windows(std::size_t first, std::size_t count) {

@@ -210,9 +210,9 @@ std::vector<std::string> ablate_sentences(const AblateRun& run) {
                                     [](const AblateRow& row) { return !row.rescale.empty(); });
   if (rescaled) {
     sentences.emplace_back(
-        "Rescaled: one constant per layer gives what enters attention the mean norm (before the bias) it has "
-        "as "
-        "trained, measured on this text in the model as trained.");
+        "Rescaled: one constant per layer gives what enters attention the mean norm (before the bias) that "
+        "it has "
+        "on this text as trained.");
   }
   if (ablation.loss == Ablation::Loss::next_token) {
     sentences.emplace_back("Loss: of next tokens, in nats, mean ± 95 % interval over windows.");
