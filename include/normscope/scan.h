@@ -44,6 +44,7 @@ struct ScanSettings {
   bool prefixes = false;
   Margins margins = Margins::bound;
   bool largest_weights = true;  // in the reachable space
+  ForwardObserver observer;     // is shown what the pass shows, beside the scan
 };
 
 // One set of keys: a space of a layer (and head) over one window.

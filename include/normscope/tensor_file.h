@@ -88,6 +88,12 @@ class TensorFile {
   // Without a name the file must hold exactly one tensor; otherwise the error lists the names (the first 20).
   Tensor read(const std::optional<std::string>& name = std::nullopt) const;
 
+  // Rows first, first + 1, … of a tensor (its place in tensors()) as float, as many as `into` holds; a row is
+  // what one index of the first dimension leaves, and a scalar has one. Wider numbers are rounded, beyond the
+  // range of float to infinity. Of a .safetensors file only those bytes are read, and several threads may do
+  // so at once. Throws InputError if the tensor has no such rows or `into` ends within one.
+  void read_rows(std::size_t tensor, std::size_t first, std::span<float> into) const;
+
   struct Format;
 
  private:

@@ -32,12 +32,14 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
                       const std::vector<std::string>& examples);
 
 void add_collapse(CLI::App& app, Common& common);
+void add_data(CLI::App& app, Common& common);
 void add_heatmap(CLI::App& app, Common& common);
 void add_equilibria(CLI::App& app, Common& common);
 void add_keys(CLI::App& app, Common& common);
 void add_mask(CLI::App& app, Common& common);
 void add_train(CLI::App& app, Common& common);
 void add_paper(CLI::App& app, Common& common);
+void add_scan(CLI::App& app, Common& common);
 void add_serve(CLI::App& app, Common& common);
 void add_report(CLI::App& app, Common& common);
 

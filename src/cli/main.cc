@@ -131,6 +131,7 @@ int run(const std::vector<std::string>& arguments) {
       "Print version, commit and instruction set");
   Common common;
   add_keys(app, common);
+  add_scan(app, common);
   add_heatmap(app, common);
   add_collapse(app, common);
   add_mask(app, common);
@@ -139,6 +140,7 @@ int run(const std::vector<std::string>& arguments) {
   add_paper(app, common);
   add_serve(app, common);
   add_report(app, common);
+  add_data(app, common);
 
   if (arguments.empty()) {
     std::fputs(app.help().c_str(), stderr);

@@ -14,6 +14,10 @@ namespace normscope::io {
 void decode(DType dtype, bool big_endian, std::span<const std::byte> bytes, std::span<double> values,
             std::size_t first, const std::string& where);
 
+// Little endian, to float: rounded to nearest even where the dtype is wider, beyond the range to infinity.
+void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values, std::size_t first,
+            const std::string& where);
+
 // Little endian. Rejects what the dtype cannot hold.
 void encode(DType dtype, std::span<const double> values, std::span<std::byte> bytes, std::size_t first,
             const std::string& where);

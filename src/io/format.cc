@@ -11,7 +11,17 @@
 #include "io/dtype.h"
 #include "io/sentence.h"
 
-namespace normscope::io {
+namespace normscope {
+
+void TensorFile::Format::floats(std::size_t index, std::uint64_t first, std::span<float> into,
+                                const ReadLimits& limits) {
+  const std::vector<double> all = values(index, limits);
+  std::transform(all.begin() + static_cast<std::ptrdiff_t>(first),
+                 all.begin() + static_cast<std::ptrdiff_t>(first + into.size()), into.begin(),
+                 [](double value) { return static_cast<float>(value); });
+}
+
+namespace io {
 namespace {
 
 constexpr std::size_t kChunkElements = std::size_t{1} << 16;
@@ -108,4 +118,5 @@ std::vector<double> read_values(const Layout& layout, const ByteStream& stream, 
   return values;
 }
 
-}  // namespace normscope::io
+}  // namespace io
+}  // namespace normscope

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ namespace normscope {
 struct TensorFile::Format {
   virtual ~Format() = default;
   virtual std::vector<double> values(std::size_t index, const ReadLimits& limits) = 0;
+  // Elements first, first + 1, … in row-major order, which the tensor is known to have. Here: by way of all
+  // values.
+  virtual void floats(std::size_t index, std::uint64_t first, std::span<float> into,
+                      const ReadLimits& limits);
 
   std::vector<TensorInfo> tensors;
   std::vector<UnreadableTensor> unreadable;

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_set>
 
+#include "io/dtype.h"
 #include "io/format.h"
 #include "io/sentence.h"
 
@@ -264,6 +266,24 @@ struct SafetensorsFormat : TensorFile::Format {
     const auto [begin, end] = ranges[index];
     return read_values(layout, stream_of(*bytes, begin, end),
                        fmt::format("{} (tensor {})", label, quoted_name(info.name)), limits);
+  }
+
+  void floats(std::size_t index, std::uint64_t first, std::span<float> into, const ReadLimits&) override {
+    const TensorInfo& info = tensors[index];
+    const std::size_t element = size_of(info.dtype);
+    const std::uint64_t begin = ranges[index][0] + first * element;
+    if (info.dtype == DType::float32 && std::endian::native == std::endian::little)
+      return bytes->read(begin, std::as_writable_bytes(into));
+    constexpr std::size_t kChunkElements = std::size_t{1} << 14;
+    std::vector<std::byte> raw(std::min(into.size(), kChunkElements) * element);
+    for (std::size_t done = 0; done < into.size();) {
+      const std::size_t now = std::min(into.size() - done, kChunkElements);
+      const std::span<std::byte> chunk = std::span(raw).first(now * element);
+      bytes->read(begin + done * element, chunk);
+      decode(info.dtype, chunk, into.subspan(done, now), first + done,
+             fmt::format("{} (tensor {})", label, quoted_name(info.name)));
+      done += now;
+    }
   }
 
  private:

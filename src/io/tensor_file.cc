@@ -139,6 +139,25 @@ Tensor TensorFile::read(const std::optional<std::string>& name) const {
          names.empty() ? "it holds none at all" : "it holds " + io::quoted_names(names));
 }
 
+void TensorFile::read_rows(std::size_t tensor, std::size_t first, std::span<float> into) const {
+  if (tensor >= format_->tensors.size())
+    reject(label_,
+           fmt::format("holds {} tensors, but number {} was asked for", format_->tensors.size(), tensor),
+           "count from 0");
+  const TensorInfo& info = format_->tensors[tensor];
+  const std::string where = fmt::format("{} (tensor {})", label_, quoted_name(info.name));
+  const std::size_t rows = info.shape.empty() ? 1 : info.shape.front();
+  const std::uint64_t width = rows == 0 ? 0 : *io::element_count(info.shape) / rows;
+  if (into.empty()) return;
+  if (width == 0 || into.size() % width != 0)
+    reject(where, fmt::format("has rows of {} numbers, but {} were asked for", width, into.size()),
+           "ask for whole rows");
+  if (first > rows || into.size() / width > rows - first)
+    reject(where, fmt::format("has {} rows, but row {} was asked for", rows, first + into.size() / width - 1),
+           "ask for rows it has");
+  format_->floats(tensor, first * width, into, limits_);
+}
+
 std::vector<TensorInfo> list_tensors(const std::string& path, const ReadLimits& limits) {
   return TensorFile::open(path, limits).tensors();
 }

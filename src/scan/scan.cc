@@ -109,14 +109,18 @@ class Scan {
     observer.layer = [&](std::size_t layer, const BlockSpec& block, const BlockWeights<float>& weights) {
       finish_layer();
       begin_layer(layer, block, weights);
+      if (settings_.observer.layer) settings_.observer.layer(layer, block, weights);
     };
-    observer.point = [&](std::size_t text, std::size_t, TracePoint point, MatrixView<const float> values) {
+    observer.point = [&](std::size_t text, std::size_t layer, TracePoint point,
+                         MatrixView<const float> values) {
+      if (settings_.observer.point) settings_.observer.point(text, layer, point, values);
       if (!wanted_) return;
       if (point == TracePoint::norm_in) copy(values, captured_[text].norm_in);
       if (point == TracePoint::norm_out) copy(values, captured_[text].norm_out);
       if (point == TracePoint::key) copy(values, captured_[text].key);
     };
-    observer.attention = [&](std::size_t text, std::size_t, const AttentionRows<float>& rows) {
+    observer.attention = [&](std::size_t text, std::size_t layer, const AttentionRows<float>& rows) {
+      if (settings_.observer.attention) settings_.observer.attention(text, layer, rows);
       if (wanted_) watch_queries(result_[text].layers.back(), rows);
     };
     const std::vector<Matrix<float>> states = forward(weights_, windows_, executor_, observer);

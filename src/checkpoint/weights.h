@@ -1,0 +1,18 @@
+#pragma once
+// The weights of a checkpoint as a model takes them: in × out, W_Q, W_K, W_V side by side, as float. Read
+// from the file each time, never kept.
+#include <memory>
+
+#include "checkpoint/families.h"
+#include "checkpoint/tensor_source.h"
+#include "normscope/model.h"
+
+namespace normscope::checkpoint {
+
+// Finds every tensor of the plan, decides which head there is, and checks all shapes, without reading data.
+// `config` names what the shapes follow from in messages ("config.json"). Throws InputError if a tensor is
+// missing, of another shape, or of a dtype weights do not have.
+std::unique_ptr<ModelWeights> model_weights(ModelPlan plan, std::shared_ptr<const TensorSource> tensors,
+                                            std::string config);
+
+}  // namespace normscope::checkpoint

@@ -1,0 +1,411 @@
+// A scan against brute force: queries are tried by the thousand, and who wins is counted.
+#include "normscope/scan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "normscope/error.h"
+#include "normscope/random.h"
+
+namespace normscope {
+namespace {
+
+// A random model whose biases and gains are not trivial.
+class TinyModel : public ModelWeights {
+ public:
+  explicit TinyModel(const ModelSpec& spec, std::uint64_t seed)
+      : inner_(random_model(spec, seed)), seed_(seed) {}
+  const ModelSpec& spec() const override { return inner_->spec(); }
+  Matrix<float> embeddings(std::span<const std::uint32_t> ids) const override {
+    return inner_->embeddings(ids);
+  }
+  EmbeddingWeights embedding() const override {
+    EmbeddingWeights weights = inner_->embedding();
+    weights.norm = {around(1, 0.3, 1), around(0, 0.3, 2)};
+    return weights;
+  }
+  BlockWeights<float> layer(std::size_t index) const override {
+    BlockWeights<float> weights = inner_->layer(index);
+    const std::uint64_t first = 10 * (index + 1);
+    weights.attention_gain = around(1, 0.3, first);
+    weights.feed_forward_gain = around(1, 0.3, first + 1);
+    if (spec().block.norm.projection == Projection::ones) {
+      weights.attention_bias = around(0, 0.3, first + 2);
+      weights.feed_forward_bias = around(0, 0.3, first + 3);
+      weights.query_key_value_bias =
+          around(0, 0.5, first + 4, spec().block.query_width() + 2 * spec().block.key_width());
+    }
+    return weights;
+  }
+  NormWeights final_norm() const override { return inner_->final_norm(); }
+  HeadWeights head() const override { return inner_->head(); }
+
+ private:
+  std::vector<float> around(double middle, double sd, std::uint64_t stream, std::size_t count = 0) const {
+    Random random(seed_, 1000 + stream);
+    std::vector<float> values(count > 0 ? count : spec().block.width);
+    for (float& value : values) value = static_cast<float>(middle + sd * random.normal());
+    return values;
+  }
+  std::unique_ptr<ModelWeights> inner_;
+  std::uint64_t seed_;
+};
+
+ModelSpec tiny(const char* norm, Placement placement) {
+  ModelSpec spec;
+  spec.family = "tiny";
+  spec.vocabulary = 40;
+  spec.layers = 2;
+  spec.initializer_range = 0.7;
+  spec.block.width = 4;
+  spec.block.heads = 2;
+  spec.block.feed_forward = 8;
+  spec.block.placement = placement;
+  spec.block.norm = parse_norm(norm);
+  spec.block.norm.affine = true;
+  if (placement == Placement::post) spec.embedding_norm = spec.block.norm;
+  return spec;
+}
+
+ModelSpec bert_like() {
+  return tiny("layernorm", Placement::post);
+}
+
+// Two heads share one set of keys, which is rotated; each token sees those before it.
+ModelSpec llama_like() {
+  ModelSpec spec = tiny("rmsnorm", Placement::pre);
+  spec.block.key_heads = 1;
+  spec.block.rotary.frequencies = {0.7};
+  spec.causal = true;
+  return spec;
+}
+
+ModelSpec t5_like() {
+  ModelSpec spec = tiny("rmsnorm", Placement::pre);
+  spec.block.relative.buckets = 8;
+  spec.block.relative.max_distance = 16;
+  spec.block.temperature = 1;
+  return spec;
+}
+
+std::vector<std::uint32_t> text_of(std::size_t n, std::uint64_t seed) {
+  Random random(seed, 3);
+  std::vector<std::uint32_t> ids;
+  for (std::size_t i = 0; i < n; ++i) ids.push_back(static_cast<std::uint32_t>(random.below(40)));
+  return ids;
+}
+
+// Keys of every layer as the forward pass shows them, and the layer's weights.
+struct Seen {
+  std::map<std::size_t, Matrix<double>> keys;
+  std::map<std::size_t, BlockWeights<float>> weights;
+};
+
+Seen look_at(const ModelWeights& model, const std::vector<std::uint32_t>& ids) {
+  Seen seen;
+  ForwardObserver observer;
+  observer.layer = [&](std::size_t layer, const BlockSpec&, const BlockWeights<float>& weights) {
+    seen.weights[layer] = weights;
+  };
+  observer.point = [&](std::size_t, std::size_t layer, TracePoint point, MatrixView<const float> values) {
+    if (point != TracePoint::key) return;
+    Matrix<double> keys(values.rows, values.cols);
+    for (std::size_t i = 0; i < values.rows; ++i)
+      std::copy(values[i].begin(), values[i].end(), keys[i].begin());
+    seen.keys[layer] = keys;
+  };
+  forward(model, std::span(&ids, 1), Executor(1), observer);
+  return seen;
+}
+
+// Who has the highest score, by how much; -1: nobody alone.
+struct Winner {
+  std::size_t key = 0;
+  double by = 0;
+};
+Winner winner(const std::vector<double>& scores) {
+  Winner best;
+  double second = -INFINITY;
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (scores[j] > scores[best.key]) best.key = j;
+  }
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (j != best.key) second = std::max(second, scores[j]);
+  }
+  best.by = scores[best.key] - second;
+  return best;
+}
+
+// The widest victory of each key over the queries tried.
+class Victories {
+ public:
+  explicit Victories(std::size_t n) : by_(n, 0) {}
+  void add(const std::vector<double>& scores) {
+    const Winner best = winner(scores);
+    by_[best.key] = std::max(by_[best.key], best.by);
+  }
+  double operator[](std::size_t key) const { return by_[key]; }
+
+ private:
+  std::vector<double> by_;
+};
+
+std::vector<double> scores_of(MatrixView<const double> keys, std::span<const double> query) {
+  std::vector<double> scores(keys.rows);
+  for (std::size_t j = 0; j < keys.rows; ++j) {
+    for (std::size_t c = 0; c < query.size(); ++c) scores[j] += query[c] * keys(j, c);
+  }
+  return scores;
+}
+
+Matrix<double> head_keys(const Seen& seen, const BlockSpec& block, std::size_t layer, std::size_t head) {
+  const Matrix<double>& all = seen.keys.at(layer);
+  const std::size_t width = block.width_of_head(), first = block.key_head_of(head) * width;
+  Matrix<double> keys(all.rows(), width);
+  for (std::size_t i = 0; i < all.rows(); ++i) {
+    for (std::size_t c = 0; c < width; ++c) keys(i, c) = all(i, first + c);
+  }
+  return keys;
+}
+
+// Offsets of the scores as the attention of the model adds them.
+void add_offsets(const ModelSpec& spec, const BlockWeights<float>& weights, std::size_t place,
+                 std::size_t head, std::vector<double>& scores) {
+  if (spec.block.relative.buckets == 0) return;
+  for (std::size_t j = 0; j < scores.size(); ++j)
+    scores[j] += static_cast<double>(weights.relative(head, spec.block.relative.bucket(place, j)));
+}
+
+void expect_agreement(const ScanSet& set, const Victories& victories, double certain, const char* what) {
+  std::size_t selectable = 0;
+  for (std::size_t j = 0; j < set.verdicts.size(); ++j) {
+    SCOPED_TRACE(testing::Message() << what << ", token " << j << ", widest victory " << victories[j]);
+    if (victories[j] > 1e-6) {
+      EXPECT_EQ(set.verdicts[j], Verdict::selectable);
+    }
+    if (set.verdicts[j] == Verdict::selectable && set.margins[j] > certain) {
+      EXPECT_GT(victories[j], 0);
+    }
+    selectable += set.verdicts[j] == Verdict::selectable;
+  }
+  EXPECT_GT(selectable, 0u);
+}
+
+class ScanOf : public testing::TestWithParam<int> {
+ protected:
+  static ModelSpec spec() {
+    return GetParam() == 0 ? bert_like() : GetParam() == 1 ? llama_like() : t5_like();
+  }
+};
+
+TEST_P(ScanOf, HeadSpaceIsWhatQueriesOfAnyLengthAndDirectionCanDo) {
+  const TinyModel model(spec(), 5);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(14, 1)};
+  ScanSettings settings;
+  settings.margins = Margins::exact;
+  const auto scanned = scan(model, windows, settings, Executor(2));
+  const Seen seen = look_at(model, windows[0]);
+  const BlockSpec& block = model.spec().block;
+  std::size_t unselectable = 0;
+  for (const ScanLayer& layer : scanned[0].layers) {
+    for (const ScanHead& head : layer.heads) {
+      const Matrix<double> keys = head_keys(seen, block, layer.layer, head.head);
+      Victories victories(keys.rows());
+      const std::size_t places = block.relative.buckets > 0 ? keys.rows() : 1;
+      for (std::size_t place = 0; place < places; ++place) {
+        for (int a = 0; a < 720; ++a) {
+          const double angle = a * std::numbers::pi / 360;
+          for (double length = 0.01; length < 300; length *= 1.25) {
+            const double query[] = {length * std::cos(angle), length * std::sin(angle)};
+            std::vector<double> scores = scores_of(keys.view(), query);
+            for (double& score : scores) score *= block.score_scale();
+            add_offsets(model.spec(), seen.weights.at(layer.layer), place, head.head, scores);
+            victories.add(scores);
+          }
+        }
+      }
+      expect_agreement(head.keys, victories, 0.15, "head");
+      unselectable += head.keys.count(Verdict::unselectable);
+    }
+  }
+  EXPECT_GT(unselectable, 0u);
+}
+
+TEST_P(ScanOf, ReachableIsWhatNormalisedTokensCanDo) {
+  const TinyModel model(spec(), 6);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(12, 2)};
+  ScanSettings settings;
+  settings.margins = Margins::exact;
+  const auto scanned = scan(model, windows, settings, Executor(2));
+  const Seen seen = look_at(model, windows[0]);
+  const BlockSpec& block = model.spec().block;
+  const std::size_t d = block.width, width = block.width_of_head(), last = windows[0].size() - 1;
+  Random random(9, 9);
+  for (const ScanLayer& layer : scanned[0].layers) {
+    ASSERT_TRUE(layer.reachable_known);
+    // The norm in front: of the layer (pre), or the one that ended the layer before (post).
+    const BlockWeights<float>& weights = seen.weights.at(layer.layer);
+    NormParameters<double> parameters;
+    std::vector<float> gain = weights.attention_gain, bias = weights.attention_bias;
+    if (block.placement == Placement::post && layer.layer == 0) {
+      gain = model.embedding().norm.gain;
+      bias = model.embedding().norm.bias;
+    } else if (block.placement == Placement::post) {
+      gain = seen.weights.at(layer.layer - 1).feed_forward_gain;
+      bias = seen.weights.at(layer.layer - 1).feed_forward_bias;
+    }
+    const std::vector<double> gains(gain.begin(), gain.end()), biases(bias.begin(), bias.end());
+    parameters.gain = gains;
+    parameters.bias = biases;
+    for (const ScanHead& head : layer.heads) {
+      const Matrix<double> keys = head_keys(seen, block, layer.layer, head.head);
+      Victories victories(keys.rows());
+      std::vector<double> largest(keys.rows(), 0);
+      for (int tried = 0; tried < 60000; ++tried) {
+        Matrix<double> token(1, d);
+        for (double& value : token[0]) value = random.normal();
+        norm_forward<double>(block.norm, parameters, token.view(), token.view());
+        std::vector<double> query(width);
+        for (std::size_t r = 0; r < width; ++r) {
+          const std::size_t column = head.head * width + r;
+          if (!weights.query_key_value_bias.empty())
+            query[r] = static_cast<double>(weights.query_key_value_bias[column]);
+          for (std::size_t i = 0; i < d; ++i)
+            query[r] += token(0, i) * static_cast<double>(weights.query_key_value(i, column));
+        }
+        if (!block.rotary.frequencies.empty()) {
+          const double angle = static_cast<double>(last) * block.rotary.frequencies[0];
+          query = {query[0] * std::cos(angle) - query[1] * std::sin(angle),
+                   query[0] * std::sin(angle) + query[1] * std::cos(angle)};
+        }
+        std::vector<double> scores = scores_of(keys.view(), query);
+        for (double& score : scores) score *= block.score_scale();
+        add_offsets(model.spec(), weights, last, head.head, scores);
+        victories.add(scores);
+        double sum = 0;
+        for (const double score : scores) sum += std::exp(score);
+        for (std::size_t j = 0; j < scores.size(); ++j)
+          largest[j] = std::max(largest[j], std::exp(scores[j]) / sum);
+      }
+      expect_agreement(head.reachable, victories, 0.1, "reachable");
+      for (std::size_t j = 0; j < keys.rows(); ++j) {
+        EXPECT_LE(largest[j], head.reachable.largest_weights[j] * 1.02) << j;
+        EXPECT_GE(largest[j], head.reachable.largest_weights[j] * 0.9) << j;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ScanOf, testing::Values(0, 1, 2), [](const auto& tested) {
+  return tested.param == 0   ? "post_norm_with_biases"
+         : tested.param == 1 ? "rotary_grouped"
+                             : "offsets_by_distance";
+});
+
+TEST(Scan, NormStatisticsSplitIntoProjectionAndScaling) {
+  const TinyModel model(bert_like(), 3);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(20, 4)};
+  const auto scanned = scan(model, windows, {}, Executor(1));
+  // The layer's own points, seen independently.
+  std::map<std::size_t, std::pair<NormShare, NormShare>> expected;
+  ForwardObserver observer;
+  observer.point = [&](std::size_t, std::size_t layer, TracePoint point, MatrixView<const float> x) {
+    if (point != TracePoint::norm_in && point != TracePoint::norm_out) return;
+    NormShare& share = point == TracePoint::norm_in ? expected[layer].first : expected[layer].second;
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      double sum = 0, squares = 0;
+      for (const float value : x[i])
+        sum += static_cast<double>(value), squares += static_cast<double>(value * value);
+      share.along_ones += sum * sum / 4 / squares / 20;
+      share.norm_mean += std::sqrt(squares) / 20;
+    }
+  };
+  forward(model, windows, Executor(1), observer);
+  for (const ScanLayer& layer : scanned[0].layers) {
+    EXPECT_NEAR(layer.norm_in.along_ones, expected[layer.layer].first.along_ones, 1e-6);
+    EXPECT_NEAR(layer.norm_out.norm_mean, expected[layer.layer].second.norm_mean, 1e-6);
+  }
+}
+
+TEST(Scan, QueriesAreCountedOncePerTokenAndHead) {
+  const TinyModel model(llama_like(), 3);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(300, 4), text_of(7, 5)};
+  const auto scanned = scan(model, windows, {}, Executor(2));
+  for (std::size_t w = 0; w < 2; ++w) {
+    for (const ScanLayer& layer : scanned[w].layers) {
+      for (const ScanHead& head : layer.heads) {
+        std::size_t wins = 0;
+        for (const std::size_t count : head.queries.wins) wins += count;
+        EXPECT_EQ(wins, windows[w].size());
+        EXPECT_GT(head.queries.entropy, 0);
+        EXPECT_LE(head.queries.entropy, std::log(static_cast<double>(windows[w].size())));
+      }
+    }
+  }
+}
+
+TEST(Scan, IsTheSameForAnyNumberOfThreads) {
+  const TinyModel model(bert_like(), 8);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(30, 1), text_of(30, 2), text_of(9, 3)};
+  const auto one = scan(model, windows, {}, Executor(1)), four = scan(model, windows, {}, Executor(4));
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    for (std::size_t l = 0; l < one[w].layers.size(); ++l) {
+      EXPECT_EQ(one[w].layers[l].model.verdicts, four[w].layers[l].model.verdicts);
+      EXPECT_EQ(one[w].layers[l].model.margins, four[w].layers[l].model.margins);
+      for (std::size_t h = 0; h < one[w].layers[l].heads.size(); ++h) {
+        EXPECT_EQ(one[w].layers[l].heads[h].reachable.largest_weights,
+                  four[w].layers[l].heads[h].reachable.largest_weights);
+        EXPECT_EQ(one[w].layers[l].heads[h].queries.wins, four[w].layers[l].heads[h].queries.wins);
+      }
+    }
+  }
+}
+
+TEST(Scan, InPrefixesTheFirstTokenIsSelectableEverywhere) {
+  const TinyModel model(llama_like(), 2);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(25, 6)};
+  ScanSettings settings;
+  settings.spaces = {KeySpace::head};
+  const auto whole = scan(model, windows, settings, Executor(1));
+  settings.prefixes = true;
+  const auto prefixes = scan(model, windows, settings, Executor(1));
+  for (std::size_t l = 0; l < whole[0].layers.size(); ++l) {
+    const ScanSet& all = whole[0].layers[l].heads[0].keys;
+    const ScanSet& some = prefixes[0].layers[l].heads[0].keys;
+    EXPECT_EQ(some.verdicts[0], Verdict::selectable);
+    for (std::size_t i = 0; i < all.verdicts.size(); ++i) EXPECT_LE(*some.verdicts[i], *all.verdicts[i]);
+  }
+}
+
+TEST(Scan, ALayerOrHeadThatIsNotThereIsNamed) {
+  const TinyModel model(bert_like(), 2);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(5, 6)};
+  ScanSettings settings;
+  settings.layers = {2};
+  EXPECT_THROW(scan(model, windows, settings, Executor(1)), InputError);
+  settings.layers = {};
+  settings.heads = {7};
+  EXPECT_THROW(scan(model, windows, settings, Executor(1)), InputError);
+  EXPECT_THROW(scan(model, {}, {}, Executor(1)), InputError);
+}
+
+TEST(TextWindows, GiveEveryWindowTheSpecialTokensAndCoverTheText) {
+  std::vector<Token> tokens = {{101, 0, 0, true}};
+  for (std::uint32_t i = 0; i < 10; ++i) tokens.push_back({i, i, i + 1, false});
+  tokens.push_back({102, 0, 0, true});
+  const auto windows = text_windows(tokens, 5, 3);
+  ASSERT_EQ(windows.size(), 3u);
+  EXPECT_EQ(windows[1].ids(), (std::vector<std::uint32_t>{101, 3, 4, 5, 102}));
+  EXPECT_EQ(windows[2].first, 6u);
+  EXPECT_EQ(text_windows(tokens, 5, 3, 1).size(), 1u);
+  EXPECT_EQ(text_windows(tokens, 50, 50).front().ids().size(), 12u);
+  EXPECT_THROW(text_windows(tokens, 2, 1), InputError);
+  EXPECT_EQ(text_windows(std::vector<Token>{}, 5, 5).front().tokens.size(), 0u);
+}
+
+}  // namespace
+}  // namespace normscope
