@@ -22,27 +22,8 @@ constexpr std::size_t kSmallSet = 192;       // up to here all keys are scanned 
 constexpr std::size_t kPiece = 16;           // keys decided by one task
 constexpr std::size_t kManyDimensions = 24;  // from here on a key's rivals are its own, not the whole set's
 constexpr std::size_t kBlocks = 32;          // each offers its best rival in a pass over all keys
+constexpr double kWeightGap = 1e-12;         // of the logarithm of a largest weight
 constexpr std::size_t kFirstRound = 64, kLargestRound = 4096;
-
-void check_input(MatrixView<const double> keys, std::span<const double> offsets) {
-  if (keys.rows == 0 || keys.cols == 0)
-    throw InputError(fmt::format("the set of keys is {} × {}: at least one key with one coordinate is needed",
-                                 keys.rows, keys.cols));
-  for (std::size_t i = 0; i < keys.rows; ++i)
-    for (std::size_t c = 0; c < keys.cols; ++c)
-      if (!std::isfinite(keys(i, c)))
-        throw InputError(
-            fmt::format("key {} (row {}, column {}, counted from 0) is {}: keys must be finite numbers", i, i,
-                        c, std::isnan(keys(i, c)) ? "NaN" : "infinite"));
-  if (offsets.empty()) return;
-  if (offsets.size() != keys.rows)
-    throw InputError(fmt::format("{} score offsets were given for {} keys: one per key is needed",
-                                 offsets.size(), keys.rows));
-  for (std::size_t i = 0; i < offsets.size(); ++i)
-    if (!std::isfinite(offsets[i]))
-      throw InputError(fmt::format("score offset {} (counted from 0) is {}: offsets must be finite numbers",
-                                   i, std::isnan(offsets[i]) ? "NaN" : "infinite"));
-}
 
 void check_options(const KeyOptions& options) {
   const auto check = [](double value, const char* what) {
@@ -81,11 +62,13 @@ class SetDecider {
     }
     for (std::size_t i = 0; i < placed_.keys.rows; ++i) set.keys[i] = spread(i);
     if (placed_.options.prefix || placed_.options.query_norm) {
+      std::optional<WeightSearch> weights;
+      if (placed_.options.query_norm) weights.emplace(weights_of_keys());
       executor_.for_each((placed_.keys.rows + kPiece - 1) / kPiece, [&](std::size_t piece) {
         const auto search = make_key_search(placed_.frame, Margins::bound);
         for (std::size_t i = piece * kPiece; i < std::min(placed_.keys.rows, (piece + 1) * kPiece); ++i) {
           if (placed_.options.prefix) set.keys[i].last_prefix = last_prefix(i, *search);
-          if (placed_.options.query_norm) add_largest_weight(i, set.keys[i]);
+          if (weights) add_largest_weight(*weights, i, set.keys[i]);
         }
       });
     }
@@ -373,16 +356,20 @@ class SetDecider {
                .verdict == Verdict::selectable;
   }
 
-  void add_largest_weight(std::size_t i, KeyVerdict& key) const {
-    // All keys count in the softmax, equal ones too; orthonormal frame coordinates keep ‖q‖ and q·(k_j −
-    // k_i).
-    const std::size_t rank = placed_.hull.rank;
-    Matrix<double> points(placed_.keys.rows, rank);
-    std::vector<double> start(rank);
-    for (std::size_t j = 0; j < placed_.keys.rows; ++j)
-      for (std::size_t c = 0; c < rank; ++c)
+  // All keys count in the softmax, equal ones too; orthonormal frame coordinates keep ‖q‖ and q·(k_j − k_i).
+  WeightSearch weights_of_keys() const {
+    Matrix<double> points(placed_.keys.rows, placed_.hull.rank);
+    for (std::size_t j = 0; j < points.rows(); ++j)
+      for (std::size_t c = 0; c < points.cols(); ++c)
         points(j, c) = placed_.frame.points(placed_.groups.distinct_of[j], c) * placed_.hull.unit;
-    if (!key.witness.empty())
+    return {points.view(), placed_.offsets};
+  }
+
+  void add_largest_weight(const WeightSearch& weights, std::size_t i, KeyVerdict& key) const {
+    const std::size_t rank = placed_.hull.rank;
+    std::vector<double> start;
+    if (!key.witness.empty()) {
+      start.resize(rank);
       for (std::size_t c = 0; c < rank; ++c) {
         if (!placed_.hull.reduced()) {
           start[c] = key.witness[c];
@@ -392,8 +379,8 @@ class SetDecider {
           start[c] +=
               placed_.hull.basis(static_cast<Eigen::Index>(e), static_cast<Eigen::Index>(c)) * key.witness[e];
       }
-    const LargestWeight weight =
-        largest_weight(points.view(), placed_.offsets, i, *placed_.options.query_norm, start);
+    }
+    const LargestWeight weight = weights.largest(i, *placed_.options.query_norm, start, kWeightGap);
     key.max_weight = weight.attained;
     key.max_weight_bound = weight.bound;
     if (!placed_.options.certificates) key.witness.clear();
@@ -418,10 +405,30 @@ const char* name_of(Verdict verdict) {
   return "";
 }
 
+void check_key_input(MatrixView<const double> keys, std::span<const double> offsets) {
+  if (keys.rows == 0 || keys.cols == 0)
+    throw InputError(fmt::format("the set of keys is {} × {}: at least one key with one coordinate is needed",
+                                 keys.rows, keys.cols));
+  for (std::size_t i = 0; i < keys.rows; ++i)
+    for (std::size_t c = 0; c < keys.cols; ++c)
+      if (!std::isfinite(keys(i, c)))
+        throw InputError(
+            fmt::format("key {} (row {}, column {}, counted from 0) is {}: keys must be finite numbers", i, i,
+                        c, std::isnan(keys(i, c)) ? "NaN" : "infinite"));
+  if (offsets.empty()) return;
+  if (offsets.size() != keys.rows)
+    throw InputError(fmt::format("{} score offsets were given for {} keys: one per key is needed",
+                                 offsets.size(), keys.rows));
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    if (!std::isfinite(offsets[i]))
+      throw InputError(fmt::format("score offset {} (counted from 0) is {}: offsets must be finite numbers",
+                                   i, std::isnan(offsets[i]) ? "NaN" : "infinite"));
+}
+
 KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
                    const Executor& executor) {
   check_options(options);
-  check_input(keys, offsets);
+  check_key_input(keys, offsets);
   return SetDecider(keys, offsets, options, executor).run();
 }
 
@@ -438,7 +445,7 @@ std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> se
   };
   for (std::size_t s = 0; s < sets.size(); ++s) {
     try {
-      check_input(sets[s], offsets_of(s));
+      check_key_input(sets[s], offsets_of(s));
     } catch (const InputError& error) {
       throw InputError(sets.size() == 1 ? error.what()
                                         : fmt::format("set {} of {}: {}", s, sets.size(), error.what()));

@@ -11,6 +11,9 @@
 
 namespace normscope {
 
+// Throws InputError on 0 × d, NaN or Inf (by row and column), or offsets of the wrong length.
+void check_key_input(MatrixView<const double> keys, std::span<const double> offsets);
+
 // Groups of equal keys (in the coordinates that matter, and with equal offsets).
 struct KeyGroups {
   std::vector<std::size_t> first;                 // distinct key → its first index in the set, ascending

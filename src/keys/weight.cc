@@ -9,6 +9,8 @@ namespace {
 
 constexpr double kGap = 1e-9;  // of log weight
 constexpr int kMostSteps = 100;
+constexpr int kQuickSteps = 12;
+constexpr double kNegligible = 1e-7;  // of a softmax weight, in a Hessian
 
 struct Problem {
   Eigen::MatrixXd differences;  // rank × n, column j is k_j − k_i
@@ -80,33 +82,43 @@ Eigen::VectorXd newton_point(const Eigen::VectorXd& q, const Eigen::VectorXd& g,
   return result;
 }
 
-}  // namespace
-
-LargestWeight largest_weight(MatrixView<const double> points, std::span<const double> offsets,
-                             std::size_t key, double radius, std::span<const double> start) {
-  const auto n = static_cast<Eigen::Index>(points.rows), rank = static_cast<Eigen::Index>(points.cols);
-  Problem problem;
-  problem.differences.resize(rank, n);
-  problem.offsets = Eigen::VectorXd::Zero(n);
-  for (Eigen::Index j = 0; j < n; ++j) {
-    for (Eigen::Index c = 0; c < rank; ++c)
-      problem.differences(c, j) = points(static_cast<std::size_t>(j), static_cast<std::size_t>(c)) -
-                                  points(key, static_cast<std::size_t>(c));
-    if (!offsets.empty()) problem.offsets[j] = offsets[static_cast<std::size_t>(j)] - offsets[key];
+// The same by Cholesky factors: Newton's method on 1/‖q(ν)‖ = 1/radius, which is nearly linear in ν. nu:
+// where to start, and where it ended. Precise enough for a step, not for a proof.
+Eigen::VectorXd newton_point(const Eigen::VectorXd& q, const Eigen::VectorXd& g, Eigen::MatrixXd hessian,
+                             double radius, double& nu) {
+  const Eigen::VectorXd target = hessian.selfadjointView<Eigen::Lower>() * q - g;
+  const double floor = 1e-12 * std::max(hessian.diagonal().maxCoeff(), 1e-300);
+  const Eigen::VectorXd diagonal = hessian.diagonal();
+  double low = floor, high = std::max(2 * floor, target.norm() / radius);
+  nu = std::clamp(nu, low, high);
+  Eigen::VectorXd result;
+  for (int round = 0; round < 12; ++round) {
+    hessian.diagonal() = diagonal.array() + nu;
+    const Eigen::LLT<Eigen::MatrixXd> factor(hessian);
+    result = factor.solve(target);
+    const double size = result.norm();
+    if (!std::isfinite(size)) return q;
+    if (std::abs(size - radius) <= 1e-6 * radius || (size < radius && nu <= low)) break;
+    (size > radius ? low : high) = nu;
+    const double fall = factor.matrixL().solve(result).squaredNorm();
+    nu += size * size / fall * (size - radius) / radius;
+    if (!(nu >= low && nu <= high)) nu = std::max(low, 0.5 * (low + high));
+    if (low >= high) break;
   }
+  if (const double size = result.norm(); size > radius) result *= radius / size;
+  return result;
+}
+
+// Steps that hold however flat or sharp f is, at the price of an eigendecomposition each.
+LargestWeight careful(const Problem& problem, double radius, const Eigen::VectorXd& start, double gap) {
+  const Eigen::Index n = problem.differences.cols(), rank = problem.differences.rows();
   Eigen::VectorXd q = Eigen::VectorXd::Zero(rank), p(n);
   double f = problem.value(q, p);
-  if (!start.empty()) {
-    Eigen::VectorXd trial = Eigen::Map<const Eigen::VectorXd>(start.data(), rank), trial_p(n);
-    if (const double size = trial.norm(); size > 0) {
-      trial *= radius / size;
-      if (const double trial_f = problem.value(trial, trial_p); trial_f < f)
-        f = trial_f, q = trial, p = trial_p;
-    }
-  }
-  double proven = problem.lower_bound(p, radius);
   Eigen::VectorXd trial_p(n);
-  for (int step = 0; step < kMostSteps && rank > 0 && f - proven > kGap; ++step) {
+  if (const double trial_f = problem.value(start, trial_p); trial_f < f) f = trial_f, q = start, p = trial_p;
+  // A weight is at most 1.
+  double proven = std::max(0.0, problem.lower_bound(p, radius));
+  for (int step = 0; step < kMostSteps && rank > 0 && f - proven > gap; ++step) {
     const Eigen::VectorXd g = problem.differences * p;
     const Eigen::MatrixXd weighted = problem.differences * p.cwiseSqrt().asDiagonal();
     const Eigen::MatrixXd hessian = weighted * weighted.transpose() - g * g.transpose();
@@ -132,6 +144,100 @@ LargestWeight largest_weight(MatrixView<const double> points, std::span<const do
   }
   // Rounding of f itself is a few ulp of its largest term; far below the gap that is asked for.
   return {std::exp(-f), std::min(1.0, std::exp(-std::min(proven, f)) * (1 + 1e-12))};
+}
+
+}  // namespace
+
+struct WeightSearch::Place {
+  Eigen::VectorXd q, p;  // p: softmax weights
+  Eigen::VectorXd mean;  // Σ p_j k_j
+  double f = 0;
+};
+
+WeightSearch::WeightSearch(MatrixView<const double> points, std::span<const double> offsets)
+    : points_(static_cast<Eigen::Index>(points.cols), static_cast<Eigen::Index>(points.rows)),
+      offsets_(Eigen::VectorXd::Zero(static_cast<Eigen::Index>(points.rows))) {
+  for (std::size_t j = 0; j < points.rows; ++j) {
+    const auto column = static_cast<Eigen::Index>(j);
+    for (std::size_t c = 0; c < points.cols; ++c)
+      points_(static_cast<Eigen::Index>(c), column) = points(j, c);
+    if (!offsets.empty()) offsets_[column] = offsets[j];
+    largest_norm_ = std::max(largest_norm_, points_.col(column).norm());
+    largest_offset_ = std::max(largest_offset_, std::abs(offsets_[column]));
+  }
+}
+
+WeightSearch::Place WeightSearch::at(Eigen::VectorXd q, Eigen::Index key) const {
+  Place place;
+  place.p.noalias() = points_.transpose() * q;
+  place.p += offsets_;
+  const double top = place.p.maxCoeff(), own = place.p[key];
+  place.p = (place.p.array() - top).exp();
+  const double sum = place.p.sum();
+  place.p /= sum;
+  place.mean.noalias() = points_ * place.p;
+  place.f = top - own + std::log(sum);
+  place.q = std::move(q);
+  return place;
+}
+
+// Σ p_j k_j k_jᵀ − mean meanᵀ over the keys whose weight counts: a Newton step need not be exact.
+Eigen::MatrixXd WeightSearch::hessian(const Place& place) const {
+  const Eigen::Index rank = points_.rows();
+  Eigen::MatrixXd weighted(rank, points_.cols());
+  Eigen::Index count = 0;
+  for (Eigen::Index j = 0; j < points_.cols(); ++j)
+    if (place.p[j] > kNegligible)
+      weighted.col(count++) = (points_.col(j) - place.mean) * std::sqrt(place.p[j]);
+  Eigen::MatrixXd result = Eigen::MatrixXd::Zero(rank, rank);
+  result.selfadjointView<Eigen::Lower>().rankUpdate(weighted.leftCols(count));
+  return result;
+}
+
+// Newton steps within the ball. Ends when the gap is closed, or where it makes no headway.
+WeightSearch::Place WeightSearch::descend(Place place, Eigen::Index key, double radius, double gap,
+                                          double& proven) const {
+  double nu = 0;
+  for (int step = 0;; ++step) {
+    const Eigen::VectorXd g = place.mean - points_.col(key);
+    proven = std::max(proven, place.f - (g.dot(place.q) + radius * g.norm()));
+    if (step == kQuickSteps || place.f - proven <= gap) return place;
+    const Eigen::VectorXd direction = newton_point(place.q, g, hessian(place), radius, nu) - place.q;
+    const double slope = g.dot(direction);
+    if (!(slope < 0)) return place;
+    double length = 1;
+    for (int halving = 0;; ++halving, length *= 0.25) {
+      if (halving == 8) return place;
+      Place trial = at(place.q + length * direction, key);
+      if (trial.f > place.f + 1e-4 * length * slope) continue;
+      place = std::move(trial);
+      break;
+    }
+  }
+}
+
+LargestWeight WeightSearch::largest(std::size_t key, double radius, std::span<const double> start,
+                                    double gap) const {
+  const auto own = static_cast<Eigen::Index>(key);
+  const Eigen::Index rank = points_.rows();
+  Eigen::VectorXd first = points_.col(own);
+  if (!start.empty()) first = Eigen::Map<const Eigen::VectorXd>(start.data(), rank);
+  if (const double size = first.norm(); size > 0) first *= radius / size;
+  double proven = 0;  // a weight is at most 1
+  const Place found = descend(at(std::move(first), own), own, radius, gap, proven);
+  // Scores in full rather than differences to the key's own: where that costs digits, these are computed.
+  const double rounding =
+      4 * static_cast<double>(rank + 8) * 0x1p-53 * (radius * largest_norm_ + largest_offset_);
+  if (found.f - proven <= gap && rounding < 0.1 * gap) {
+    return {std::exp(-found.f), std::min(1.0, std::exp(-std::min(proven, found.f) + rounding) * (1 + 1e-12))};
+  }
+  return careful({points_.colwise() - points_.col(own), offsets_.array() - offsets_[own]}, radius, found.q,
+                 gap);
+}
+
+LargestWeight largest_weight(MatrixView<const double> points, std::span<const double> offsets,
+                             std::size_t key, double radius, std::span<const double> start) {
+  return WeightSearch(points, offsets).largest(key, radius, start, kGap);
 }
 
 }  // namespace normscope
