@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kCommand = "paper";
 struct PaperCall {
-  std::string only, seeds, steps, samples, resume;
+  std::string only, seeds, steps, samples, models, text, resume;
   bool full = false;
 };
 
@@ -49,6 +49,31 @@ std::vector<std::string> parse_parts(const std::string& only) {
     if (std::find(wanted.begin(), wanted.end(), name) != wanted.end()) parts.push_back(name);
   }
   return parts;
+}
+
+// Which pretrained models are looked at, and what they read. Options that no part uses are refused rather
+// than ignored.
+void resolve_models(const PaperCall& call, PaperPlan& plan) {
+  if (!needs_models(plan.parts)) {
+    for (const auto& [name, given] : {std::pair("--models", &call.models), {"--text", &call.text}}) {
+      if (given->empty()) continue;
+      throw InputError(
+          fmt::format("{} is for wu2, wu3, wu4, wu8 and wu9, none of which --only names.", name));
+    }
+    return;
+  }
+  plan.text = call.text;
+  if (call.models.empty()) {
+    plan.models = models_at_hand();
+  } else if (call.models != "none") {
+    for (const std::string_view name : split(call.models, ',')) {
+      if (name.empty()) throw InputError("--models has an empty name.");
+      if (std::find(plan.models.begin(), plan.models.end(), name) == plan.models.end())
+        plan.models.emplace_back(name);
+    }
+  }
+  // What is wrong with a model or the text is better told before the first part than after an hour.
+  if (!call.models.empty() || !call.text.empty()) open_models(plan);
 }
 
 PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
@@ -81,6 +106,7 @@ PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
     plan.steps_3d = std::min(plan.steps, plan.steps_3d);
   }
   plan.seed = seed;
+  resolve_models(call, plan);
   return plan;
 }
 
@@ -91,7 +117,9 @@ Json to_json(const PaperPlan& plan) {
           {"steps_3d", plan.steps_3d},
           {"draws", plan.draws},
           {"samples", plan.samples},
-          {"deep_samples", plan.deep_samples}};
+          {"deep_samples", plan.deep_samples},
+          {"models", plan.models},
+          {"text", plan.text}};
 }
 
 PaperPlan read_plan(const fs::path& directory) {
@@ -106,6 +134,8 @@ PaperPlan read_plan(const fs::path& directory) {
     options.at("draws").get_to(plan.draws);
     options.at("samples").get_to(plan.samples);
     options.at("deep_samples").get_to(plan.deep_samples);
+    options.at("models").get_to(plan.models);
+    options.at("text").get_to(plan.text);
     config.at("seed").get_to(plan.seed);
     return plan;
   } catch (const nlohmann::json::exception&) {
@@ -155,6 +185,19 @@ std::string screen(const Findings& found) {
   return text + counts(found) + "\n";
 }
 
+std::string models_paragraph(const PaperPlan& plan) {
+  if (plan.models.empty()) {
+    return "The halves of its figures on pretrained models are left out: none is on this machine. normscope "
+           "data get minilm (42 MB) and normscope data get stories15m (112 MB) bring two that stand in for "
+           "bert-base-uncased and gpt2; --models names others, such as those of the local Hugging Face "
+           "cache.";
+  }
+  return fmt::format(
+      "Its halves on pretrained models, in eval mode, with {}, which read {} in place of 3000 excerpts of "
+      "Wikipedia; which model stands in for which of the paper's is in the table \"Pretrained models\".",
+      fmt::join(plan.models, ", "), text_source(plan));
+}
+
 Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& origin, const Json& results) {
   Page page;
   page.title = "Two papers on what normalization and masks do to attention: what holds";
@@ -175,7 +218,7 @@ Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& ori
                     "literally (x/σ).",
                     plan.seeds.size(), plan.seeds.size() == 1 ? "" : "s", plan.steps));
   }
-  if (any({"wu1", "wu2", "wu5", "wu6", "wu7", "wu8", "wu9", "beyond"})) {
+  if (any({"wu1", "wu2", "wu3", "wu4", "wu5", "wu6", "wu7", "wu8", "wu9", "beyond"})) {
     page.paragraphs.push_back(
         fmt::format("Wu, Ajorlou, Wang, Jegelka and Jadbabaie 2024, On the Role of Attention Masks and "
                     "LayerNorm in Transformers, "
@@ -186,6 +229,7 @@ Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& ori
                     "or dropout) is run both ways.",
                     plan.samples, plan.samples == 1 ? "" : "s", plan.deep_samples));
   }
+  if (needs_models(plan.parts)) page.paragraphs.push_back(models_paragraph(plan));
   page.claims = claims_table(found.claims);
   page.figures = found.figures;
   for (Figure& figure : page.figures) {
@@ -265,7 +309,7 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
   Whole whole;
   whole.total = 0;
   for (const PaperPart& part : paper_parts()) whole.total += plan.has(part.name) ? part.seconds(plan) : 0;
-  Audit audit{{}, plan, directory.path(), common, executor, whole, {}};
+  Audit audit{{}, plan, directory.path(), common, executor, whole, {}, {}};
   Findings all;
   for (const PaperPart& part : paper_parts()) {
     if (!plan.has(part.name)) continue;
@@ -337,6 +381,13 @@ void add_paper(CLI::App& app, Common& common) {
           "--samples", call->samples,
           "Samples of the collapse runs [8; all parts at once: 2; with --full 200; over 128 layers 1 and 4]")
       ->type_name("N");
+  command
+      ->add_option(
+          "--models", call->models,
+          "Pretrained models of wu2, wu3, wu4, wu8, wu9, with commas, or none [those of the paper in the "
+          "Hugging Face cache, and those fetched by `normscope data get`]")
+      ->type_name("LIST");
+  command->add_option("--text", call->text, "What they read [a built-in text]")->type_name("FILE");
   command->add_flag("--full", call->full, "The published number of training steps, and 200 samples");
   command->add_option("--resume", call->resume, "Go on with the run in this directory")->type_name("DIR");
   std::string parts = "\n\nParts:";
