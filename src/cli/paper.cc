@@ -53,8 +53,8 @@ std::vector<std::string> parse_parts(const std::string& only) {
 
 // Which pretrained models are looked at, and what they read. Options that no part uses are refused rather
 // than ignored.
-void resolve_models(const PaperCall& call, PaperPlan& plan) {
-  if (!needs_models(plan.parts)) {
+void resolve_models(const PaperCall& call, const Common& common, PaperPlan& plan) {
+  if (!needs_models(plan)) {
     for (const auto& [name, given] : {std::pair("--models", &call.models), {"--text", &call.text}}) {
       if (given->empty()) continue;
       throw InputError(
@@ -62,21 +62,33 @@ void resolve_models(const PaperCall& call, PaperPlan& plan) {
     }
     return;
   }
+  if (call.text == "-")
+    throw InputError("--text: a run that can be gone on with needs a file, not standard input.");
+  if (call.models == "none") return;
   plan.text = call.text;
   if (call.models.empty()) {
-    plan.models = models_at_hand();
-  } else if (call.models != "none") {
-    for (const std::string_view name : split(call.models, ',')) {
-      if (name.empty()) throw InputError("--models has an empty name.");
-      if (std::find(plan.models.begin(), plan.models.end(), name) == plan.models.end())
-        plan.models.emplace_back(name);
+    for (const std::string& name : models_at_hand()) {
+      PaperPlan alone = plan;
+      alone.models = {name};
+      try {
+        open_models(alone);
+        plan.models.push_back(name);
+      } catch (const InputError& error) {
+        note(common, fmt::format("Left out: {}: {}", name, error.what()));
+      }
     }
+    return;
+  }
+  for (const std::string_view name : split(call.models, ',')) {
+    if (name.empty()) throw InputError("--models has an empty name.");
+    if (std::find(plan.models.begin(), plan.models.end(), name) == plan.models.end())
+      plan.models.emplace_back(name);
   }
   // What is wrong with a model or the text is better told before the first part than after an hour.
-  if (!call.models.empty() || !call.text.empty()) open_models(plan);
+  open_models(plan);
 }
 
-PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
+PaperPlan resolve(const PaperCall& call, const Common& common) {
   // All parts at once are a first look of some minutes; who names parts wants to know.
   constexpr std::uint64_t published_steps = 17'000, default_steps = 6'000, short_steps = 4'000;
   constexpr std::size_t short_seeds = 3, short_samples = 2;
@@ -105,8 +117,8 @@ PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
     plan.steps = parse_count(call.steps, "--steps", 1, 1'000'000'000);
     plan.steps_3d = std::min(plan.steps, plan.steps_3d);
   }
-  plan.seed = seed;
-  resolve_models(call, plan);
+  plan.seed = common.seed;
+  resolve_models(call, common, plan);
   return plan;
 }
 
@@ -222,14 +234,14 @@ Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& ori
     page.paragraphs.push_back(
         fmt::format("Wu, Ajorlou, Wang, Jegelka and Jadbabaie 2024, On the Role of Attention Masks and "
                     "LayerNorm in Transformers, "
-                    "its random-init halves with {} sample{} (128 layers: {}). μ is the distance of the "
+                    "with {} sample{} at random init (128 layers: {}). μ is the distance of the "
                     "tokens from all being equal; "
                     "it is not free of scale, so μ/‖X‖ stands beside it. No code was published; what the "
                     "paper leaves open (eval mode "
                     "or dropout) is run both ways.",
                     plan.samples, plan.samples == 1 ? "" : "s", plan.deep_samples));
   }
-  if (needs_models(plan.parts)) page.paragraphs.push_back(models_paragraph(plan));
+  if (needs_models(plan)) page.paragraphs.push_back(models_paragraph(plan));
   page.claims = claims_table(found.claims);
   page.figures = found.figures;
   for (Figure& figure : page.figures) {
@@ -334,7 +346,7 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
 void run_paper(const PaperCall& call, const Common& common, const CLI::App& command) {
   const bool resume = resumes(command);
   const fs::path out = resume ? call.resume : common.out.empty() ? "paper" : common.out;
-  const PaperPlan plan = resume ? read_plan(out) : resolve(call, common.seed);
+  const PaperPlan plan = resume ? read_plan(out) : resolve(call, common);
   const Executor executor(common.threads);
   const RunDirectory directory(out);
   const Provenance origin = provenance(plan.seed, executor.threads());

@@ -55,10 +55,12 @@ PretrainedModel open_model(const std::string& name, const PaperPlan& plan, std::
 
 }  // namespace
 
-bool needs_models(const std::vector<std::string>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
-    return part == "wu2" || part == "wu3" || part == "wu4" || part == "wu8" || part == "wu9";
-  });
+bool needs_models(std::string_view part) {
+  return part == "wu2" || part == "wu3" || part == "wu4" || part == "wu8" || part == "wu9";
+}
+bool needs_models(const PaperPlan& plan) {
+  return std::any_of(plan.parts.begin(), plan.parts.end(),
+                     [](const std::string& part) { return needs_models(part); });
 }
 
 std::vector<std::string> models_at_hand() {

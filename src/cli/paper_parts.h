@@ -65,8 +65,9 @@ struct PaperPart {
 // In the order in which they are run.
 std::span<const PaperPart> paper_parts();
 
-// Whether a part looks at pretrained models.
-bool needs_models(const std::vector<std::string>& parts);
+// Whether a part, or one of those of a plan, looks at pretrained models.
+bool needs_models(std::string_view part);
+bool needs_models(const PaperPlan& plan);
 // Those of the paper that the local Hugging Face cache holds, and those fetched by `normscope data get`.
 std::vector<std::string> models_at_hand();
 // Opened, with a window of the text for each sample, or as many as the text has. Throws InputError if one
