@@ -119,6 +119,10 @@ std::vector<Matrix<float>> forward(const ModelWeights& weights,
                                    const Executor& executor, const ForwardObserver& observer = {},
                                    const ForwardChanges& changes = {});
 
+// h₀ of each text, n × d: what enters the first layer. Throws as forward.
+std::vector<Matrix<float>> embed(const ModelWeights& weights,
+                                 std::span<const std::vector<std::uint32_t>> texts, const Executor& executor);
+
 // Logits of tokens (n × d, after the final norm): n × V.
 Matrix<float> logits(const ModelSpec& spec, const HeadWeights& head, MatrixView<const float> tokens);
 
