@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include "normscope/executor.h"
 #include "normscope/heatmap.h"
 #include "normscope/mask.h"
+#include "normscope/model.h"
 #include "normscope/statistics.h"
 
 namespace normscope {
@@ -105,6 +107,12 @@ struct CollapseSettings {
   WeightInit weights;
   bool fresh_weights = false;  // every sample has weights of its own; otherwise all pass through one model
   TokenStart start;
+  // A model in place of weights drawn and of `start`: layer l of the run has the weights of its layer l, and
+  // sample s starts from h₀ of texts[s], which has as many ids as the run has tokens. Norms with an affine
+  // part have the model's gains and biases. What follows the last layer, a final norm and the head, is left
+  // out.
+  std::shared_ptr<const ModelWeights> model;
+  std::vector<std::vector<std::uint32_t>> texts;
   Precision precision = Precision::float32;
   Spectrum spectrum = Spectrum::yes;
   bool theory = true;  // bounds, where a theorem speaks of the case
@@ -161,17 +169,18 @@ struct CollapseCurve {
   double sd(std::size_t layer, double TokenMeasures::*measure) const;  // 0 for one sample
 };
 
-// All cases over the same weights and starts, layer by layer: weights are drawn when their layer comes, and
-// never all held. The same bytes for any number of threads. progress is called with (case, sample, layer)s
-// done and total. Throws InputError on sizes that are 0, a mask of another size, and what require_valid
-// refuses.
+// All cases over the same weights and starts, layer by layer: weights are drawn (or read from the model) when
+// their layer comes, and never all held. The same bytes for any number of threads. progress is called with
+// (case, sample, layer)s done and total. Throws InputError on sizes that are 0, a mask of another size, what
+// require_valid refuses, and a model that has fewer layers, another shape or no text for each sample.
 std::vector<CollapseCurve> collapse(
     const std::vector<CollapseCase>& cases, const CollapseSettings& settings, const Executor& executor,
     const std::function<void(std::size_t done, std::size_t total)>& progress = {});
 
 // The blocks of Wu et al. by name: `san`, `san+skip`, `san+norm`, `san+skip+norm`, `full`.
 std::span<const std::string_view> variant_names();
-// Sets skip, norm and feed-forward of `block` (whose norm and feed_forward are those to use where on).
+// Sets skip, norm and feed-forward of `block` (whose norm and feed_forward are those to use where on); all
+// else, such as rotation, grouped keys and offsets by distance, stays.
 BlockSpec variant_of(std::string_view name, BlockSpec block);
 
 // The weights of one layer (streams of the seed); also what `collapse` uses.

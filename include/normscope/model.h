@@ -82,6 +82,8 @@ class ModelWeights {
   virtual NormWeights final_norm() const = 0;
   // Throws InputError if there is no head.
   virtual HeadWeights head() const = 0;
+  // The word embeddings alone: V × embedding width. Throws InputError where they are not known apart.
+  virtual Matrix<float> words() const;
 };
 
 // The same shape before training: weights N(0, initializer_range²), biases 0, gains 1.
@@ -116,6 +118,10 @@ std::vector<Matrix<float>> forward(const ModelWeights& weights,
                                    std::span<const std::vector<std::uint32_t>> texts,
                                    const Executor& executor, const ForwardObserver& observer = {},
                                    const ForwardChanges& changes = {});
+
+// h₀ of each text, n × d: what enters the first layer. Throws as forward.
+std::vector<Matrix<float>> embed(const ModelWeights& weights,
+                                 std::span<const std::vector<std::uint32_t>> texts, const Executor& executor);
 
 // Logits of tokens (n × d, after the final norm): n × V.
 Matrix<float> logits(const ModelSpec& spec, const HeadWeights& head, MatrixView<const float> tokens);

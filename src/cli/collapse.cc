@@ -7,15 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/collapse_plan.h"
 #include "cli/common.h"
 #include "cli/masks.h"
-#include "io/bytes.h"
-#include "normscope/error.h"
-#include "normscope/tensor_file.h"
 #include "record/json.h"
 #include "report/collapse_page.h"
 
@@ -24,270 +21,44 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostCases = 400;
-
-struct CollapseCall {
-  std::vector<std::string> variants = {"san", "san+skip", "san+norm", "san+skip+norm", "full"};
-  std::vector<std::string> masks = {"full", "causal", "window:1", "onesided:1"};
-  std::vector<std::string> norms = {"layernorm"}, placements = {"post"}, temperatures, dropouts = {"0"};
-  std::string shape, tokens, dim, heads, feed_forward, layers = "12", samples = "1";
-  std::string init, query_key, value, output, start, precision = "float32", eps;
-  bool weight_norm = false, qknorm = false, no_spectrum = false, fresh_weights = false;
-};
-
-struct Plan {
-  std::vector<CollapseCase> cases;
-  std::vector<std::string> masks;  // as given
-  CollapseSettings settings;
-  CollapseCall call;  // with what was left open filled in
-};
-
-std::vector<std::string> pieces(const std::vector<std::string>& given, const char* what) {
-  std::vector<std::string> all;
-  for (const std::string& each : given) {
-    for (const std::string_view piece : split(each, ',')) {
-      if (piece.empty()) throw InputError(fmt::format("{} has an empty value.", what));
-      if (std::find(all.begin(), all.end(), piece) == all.end()) all.emplace_back(piece);
-    }
-  }
-  return all;
-}
-
-std::vector<double> numbers(const std::vector<std::string>& given, const char* what, double low,
-                            double high) {
-  std::vector<double> all;
-  for (const std::string& piece : pieces(given, what)) all.push_back(parse_number(piece, what, low, high));
-  return all;
-}
-
-Placement parse_placement(const std::string& name) {
-  if (name == "post") return Placement::post;
-  if (name == "pre") return Placement::pre;
-  if (name == "sandwich") return Placement::sandwich;
-  throw InputError(fmt::format("There is no placement '{}'; there are post, pre and sandwich.", name));
-}
-
-Matrix<double> read_matrix(const std::string& text, const char* what) {
-  const TensorPlace place = tensor_place(text);
-  Tensor tensor = read_tensor(place.path, place.tensor);
-  if (tensor.shape.size() != 2) {
-    throw InputError(
-        fmt::format("{}: '{}' holds {} dimensions; a matrix has 2.", what, text, tensor.shape.size()));
-  }
-  for (std::size_t i = 0; i < tensor.values.size(); ++i) {
-    if (!std::isfinite(tensor.values[i])) {
-      throw InputError(fmt::format("{}: '{}' is not finite in row {}.", what, text, i / tensor.shape[1]));
-    }
-  }
-  return {tensor.shape[0], tensor.shape[1], std::move(tensor.values)};
-}
-
-bool looks_like_file(const std::string& name) {
-  return name.find('/') != std::string::npos || std::filesystem::is_regular_file(name) ||
-         name.ends_with(".npy") || tensor_place(name).tensor || name.ends_with(".npz") ||
-         name.ends_with(".safetensors");
-}
-
-// A way to draw weights, `FILE`, or `orthogonal:FILE`, which must be orthogonal.
-MatrixInit resolve_matrix(const std::string& name, const char* what) {
-  constexpr std::string_view prefix = "orthogonal:";
-  const bool must = name.starts_with(prefix);
-  const std::string path = must ? name.substr(prefix.size()) : name;
-  if (!must && !looks_like_file(path)) return parse_matrix_init(name);
-  MatrixInit init;
-  init.kind = MatrixInit::Kind::given;
-  init.given = read_matrix(path, what);
-  if (must && !is_orthogonal(init.given.view())) {
-    throw InputError(
-        fmt::format("{}: the matrix of '{}' ({} x {}) is not orthogonal; give it without 'orthogonal:' to "
-                    "use it as it is.",
-                    what, path, init.given.rows(), init.given.cols()));
-  }
-  return init;
-}
-
-TokenStart resolve_start(const std::string& name) {
-  constexpr std::string_view text = "text:";
-  constexpr std::uint64_t most_bytes = 1u << 28;
-  if (name.starts_with(text)) {
-    const auto bytes = io::open_bytes(name.substr(text.size()), most_bytes);
-    if (bytes->size() > most_bytes)
-      throw InputError(fmt::format("--start: '{}' is larger than {} MiB.", name, most_bytes >> 20));
-    std::string words(bytes->size(), '\0');
-    bytes->read(0, std::as_writable_bytes(std::span(words)));
-    return text_start(words);
-  }
-  if (!looks_like_file(name)) return parse_token_start(name);
-  return {TokenStart::Kind::given, read_matrix(name, "--start"), {}};
-}
-
-// The published shape, and where its options were left open.
-void apply_shape(CollapseCall& call) {
-  const auto set = [](std::string& option, const char* value) {
-    if (option.empty()) option = value;
-  };
-  if (call.shape == "bert-base") {
-    set(call.dim, "768");
-    set(call.heads, "12");
-    set(call.init, "bert");
-    set(call.start, "bert");
-    set(call.eps, "1e-12");
-  } else if (!call.shape.empty()) {
-    throw InputError(fmt::format("There is no shape '{}'; there is bert-base.", call.shape));
-  }
-  set(call.dim, "64");
-  set(call.heads, "1");
-  set(call.init, "gaussian");
-  set(call.start, "gaussian");
-  set(call.eps, "0");
-  set(call.query_key, call.init.c_str());
-  set(call.value, call.init.c_str());
-  // W_O belongs to several heads; with one it is the identity, as in the papers, unless asked for.
-  set(call.output, call.heads == "1" && call.shape.empty() ? "identity" : call.init.c_str());
-}
-
-// Without --tokens and mask files: as many as the start has for each sample, at most those of the papers.
-std::size_t tokens_of(const CollapseSettings& settings) {
-  constexpr std::size_t papers = 128;
-  const TokenStart& start = settings.start;
-  const std::size_t given = start.kind == TokenStart::Kind::given  ? start.given.rows()
-                            : start.kind == TokenStart::Kind::text ? start.words.size()
-                                                                   : papers * settings.samples;
-  return std::clamp<std::size_t>(given / settings.samples, 1, papers);
-}
-
-Plan resolve(CollapseCall call, const Common& common) {
-  apply_shape(call);
-  Plan plan;
-  CollapseSettings& settings = plan.settings;
-  settings.layers = parse_count(call.layers, "--layers", 1, 10'000);
-  settings.samples = parse_count(call.samples, "--samples", 1, 1'000'000);
-  settings.weights.query_key = resolve_matrix(call.query_key, "--query-key");
-  settings.weights.value = resolve_matrix(call.value, "--value");
-  settings.weights.output = resolve_matrix(call.output, "--output");
-  settings.weights.feed_forward = parse_matrix_init(looks_like_file(call.init) ? "gaussian" : call.init);
-  settings.weights.normalize = call.weight_norm;
-  settings.fresh_weights = call.fresh_weights;
-  settings.start = resolve_start(call.start);
-  settings.precision = parse_precision(call.precision);
-  settings.spectrum = call.no_spectrum ? Spectrum::no : Spectrum::yes;
-  settings.seed = common.seed;
-  plan.call = call;
-
-  BlockSpec block;
-  block.width = parse_count(call.dim, "--dim", 1, 1u << 16);
-  block.heads = parse_count(call.heads, "--heads", 1, block.width);
-  const std::pair<const char*, const MatrixInit&> given[] = {{"--query-key", settings.weights.query_key},
-                                                             {"--value", settings.weights.value},
-                                                             {"--output", settings.weights.output}};
-  for (const auto& [option, init] : given) {
-    if (init.kind != MatrixInit::Kind::given) continue;
-    if (init.given.rows() == block.width && init.given.cols() == block.width) continue;
-    throw InputError(fmt::format("{}: the matrix is {} x {}, but with --dim {} it must be {} x {}.", option,
-                                 init.given.rows(), init.given.cols(), block.width, block.width,
-                                 block.width));
-  }
-  if (settings.start.kind == TokenStart::Kind::given && settings.start.given.cols() != block.width) {
-    throw InputError(fmt::format("--start: the tokens of '{}' have {} dimensions; give --dim {}.", call.start,
-                                 settings.start.given.cols(), settings.start.given.cols()));
-  }
-  block.feed_forward = call.feed_forward.empty()
-                           ? 4 * block.width
-                           : parse_count(call.feed_forward, "--feed-forward", 1, 1u << 18);
-  block.normalize_query_key = call.qknorm;
-  const auto variants = pieces(call.variants, "--variant"), norms = pieces(call.norms, "--norm"),
-             placements = pieces(call.placements, "--placement");
-  auto temperatures = numbers(call.temperatures, "--temperature", 1e-30, 1e30);
-  if (temperatures.empty()) temperatures = {0};
-  const auto dropouts = numbers(call.dropouts, "--dropout", 0, 0.999);
-  for (const std::string& mask : call.masks) {
-    if (!names_mask_file(mask) && mask.find(',') != std::string::npos && is_list_of_masks(mask)) {
-      throw InputError(
-          fmt::format("--mask takes masks separated by spaces, since some hold a comma: "
-                      "--mask {}.",
-                      fmt::join(split(mask, ','), " ")));
-    }
-    if (std::find(plan.masks.begin(), plan.masks.end(), mask) == plan.masks.end()) plan.masks.push_back(mask);
-  }
-  const std::size_t count = variants.size() * norms.size() * placements.size() * temperatures.size() *
-                            dropouts.size() * plan.masks.size();
-  if (count > kMostCases) {
-    throw InputError(fmt::format("The options ask for {} cases; at most {} fit one run.", count, kMostCases));
-  }
-  const std::optional<std::size_t> tokens =
-      call.tokens.empty() ? std::nullopt : std::optional(parse_count(call.tokens, "--tokens", 1, 1u << 20));
-  const std::vector<Mask> masks = resolve_masks(plan.masks, tokens, tokens_of(settings), common.seed);
-  settings.tokens = masks.front().n();
-  for (std::size_t m = 0; m < masks.size(); ++m) {
-    if (masks[m].n() == settings.tokens) continue;
-    throw InputError(fmt::format("--mask: '{}' has {} tokens and '{}' {}; one run has one number of tokens.",
-                                 plan.masks[0], settings.tokens, plan.masks[m], masks[m].n()));
-  }
-  const double eps = parse_non_negative(call.eps, "--eps");
-  for (const std::string& variant : variants) {
-    // What a variant does not use does not make new cases.
-    const bool normed = variant != "san" && variant != "san+skip";
-    for (std::size_t n = 0; n < (normed ? norms.size() : 1); ++n) {
-      for (std::size_t p = 0; p < (normed ? placements.size() : 1); ++p) {
-        for (const double temperature : temperatures) {
-          for (const double dropout : dropouts) {
-            block.norm = parse_norm(norms[n], norm_names_without_normals());
-            block.norm.eps = eps;
-            block.placement = parse_placement(placements[p]);
-            block.temperature = temperature;
-            block.dropout = dropout;
-            CollapseCase each;
-            each.block = variant_of(variant, block);
-            each.group = variant;
-            if (normed && norms.size() > 1) each.group += " " + norms[n];
-            if (normed && placements.size() > 1) each.group += " " + placements[p];
-            if (temperatures.size() > 1) each.group += fmt::format(" d_QK={}", temperature);
-            if (dropouts.size() > 1) each.group += fmt::format(" dropout={}", dropout);
-            for (std::size_t m = 0; m < masks.size(); ++m) {
-              each.name = plan.masks[m];
-              each.mask = masks[m];
-              plan.cases.push_back(each);
-            }
-          }
-        }
-      }
-    }
-  }
-  return plan;
-}
-
-Json options_json(const Plan& plan) {
+Json options_json(const CollapsePlan& plan) {
   const BlockSpec& block = plan.cases.front().block;
   std::size_t feed_forward = 0;
   for (const CollapseCase& each : plan.cases) feed_forward = std::max(feed_forward, each.block.feed_forward);
   const CollapseSettings& settings = plan.settings;
-  return {{"tokens", settings.tokens},
-          {"dim", block.width},
-          {"heads", block.heads},
-          {"feed_forward", feed_forward},
-          {"layers", settings.layers},
-          {"samples", settings.samples},
-          {"variants", plan.call.variants},
-          {"masks", plan.masks},
-          {"norms", plan.call.norms},
-          {"placements", plan.call.placements},
-          {"temperatures", plan.call.temperatures},
-          {"dropouts", plan.call.dropouts},
-          {"init", plan.call.init},
-          {"query_key", plan.call.query_key},
-          {"value", plan.call.value},
-          {"output", plan.call.output},
-          {"weight_norm", settings.weights.normalize},
-          {"fresh_weights", settings.fresh_weights},
-          {"qknorm", block.normalize_query_key},
-          {"start", plan.call.start},
-          {"precision", name_of(settings.precision)},
-          {"spectrum", settings.spectrum == Spectrum::yes},
-          {"eps", block.norm.eps}};
-}
-
-const char* name_of_placement(Placement placement) {
-  return placement == Placement::post ? "post" : placement == Placement::pre ? "pre" : "sandwich";
+  Json options = {{"tokens", settings.tokens},
+                  {"dim", block.width},
+                  {"heads", block.heads},
+                  {"feed_forward", feed_forward},
+                  {"layers", settings.layers},
+                  {"samples", settings.samples},
+                  {"variants", plan.call.variants},
+                  {"masks", plan.masks},
+                  {"norms", plan.call.norms},
+                  {"placements", plan.call.placements},
+                  {"temperatures", plan.call.temperatures},
+                  {"dropouts", plan.call.dropouts},
+                  {"init", plan.call.init},
+                  {"query_key", plan.call.query_key},
+                  {"value", plan.call.value},
+                  {"output", plan.call.output},
+                  {"weight_norm", settings.weights.normalize},
+                  {"fresh_weights", settings.fresh_weights},
+                  {"qknorm", block.normalize_query_key},
+                  {"start", plan.call.start},
+                  {"precision", name_of(settings.precision)},
+                  {"spectrum", settings.spectrum == Spectrum::yes},
+                  {"eps", block.norm.eps}};
+  if (!plan.model) return options;
+  double eps = 0;
+  for (const CollapseCase& each : plan.cases) eps = std::max(eps, each.block.norm.eps);
+  options["eps"] = eps;
+  options["model"] = plan.model->name;
+  options["family"] = plan.model->family;
+  options["own_mask"] = plan.model->mask;
+  options["text"] = plan.model->text.source;
+  options["stride"] = plan.model->text.stride;
+  return options;
 }
 
 Json assumptions_json(const std::vector<Assumption>& assumptions) {
@@ -351,8 +122,8 @@ Json curve_json(const CollapseCurve& curve, const CollapseCase& each) {
           {"theory", theory_json(curve.theory)}};
 }
 
-Json results_json(const Plan& plan, const std::vector<CollapseCurve>& curves, const Provenance& provenance,
-                  double seconds) {
+Json results_json(const CollapsePlan& plan, const std::vector<CollapseCurve>& curves,
+                  const Provenance& provenance, double seconds) {
   Json results = {{"command", "collapse"}};
   results.update(normscope::to_json(provenance));
   results["seconds"] = seconds;
@@ -360,7 +131,7 @@ Json results_json(const Plan& plan, const std::vector<CollapseCurve>& curves, co
   results["verdict"] = collapse_verdict(curves);
   results["curves"] = Json::array();
   for (std::size_t c = 0; c < curves.size(); ++c)
-    results["curves"].push_back(curve_json(curves[c], plan.cases[c]));
+    results["curves"].push_back(curve_json(curves[c], plan.case_of_curve(c)));
   return results;
 }
 
@@ -386,7 +157,28 @@ std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string settings_sentence(const Plan& plan) {
+std::string inits_text(const CollapseModel& model) {
+  std::string text;
+  for (const CollapseModel::Weights& each : model.inits)
+    text +=
+        fmt::format("{}{}", text.empty() ? "" : " and ", each.init == "random" ? "random init" : each.init);
+  return text;
+}
+
+std::string model_sentence(const CollapsePlan& plan) {
+  const CollapseModel& model = *plan.model;
+  const BlockSpec& block = plan.cases.front().block;
+  return fmt::format(
+      "{} ({}, {}; {}, {}, {}), {} of {} of {}, {}. Its own mask is {}; layer 0 is what enters the first "
+      "layer, and a norm after the last is left out.",
+      model.name, model.family, inits_text(model), counted(plan.settings.layers, "layer"),
+      counted(block.width, "dimension"), counted(block.heads, "head"),
+      counted(plan.settings.samples, "window"), counted(plan.settings.tokens, "token"), model.text.source,
+      name_of(plan.settings.precision), model.mask);
+}
+
+std::string settings_sentence(const CollapsePlan& plan) {
+  if (plan.model) return model_sentence(plan);
   const CollapseCall& call = plan.call;
   return fmt::format("{} x {}, {}, {}, {}; weights {} (query and key {}, value {}, output {}), start {}, {}.",
                      counted(plan.settings.tokens, "token"),
@@ -396,7 +188,7 @@ std::string settings_sentence(const Plan& plan) {
                      call.output, call.start, name_of(plan.settings.precision));
 }
 
-Page page_of(const Plan& plan, const std::vector<CollapseCurve>& curves, const Provenance& provenance,
+Page page_of(const CollapsePlan& plan, const std::vector<CollapseCurve>& curves, const Provenance& provenance,
              const Json& results) {
   Page page;
   page.title = "Collapse with depth";
@@ -426,16 +218,36 @@ Page page_of(const Plan& plan, const std::vector<CollapseCurve>& curves, const P
   return page;
 }
 
+// All cases; of a model with each of its inits, which then stand before the names of the panels.
+std::vector<CollapseCurve> curves_of(const CollapsePlan& plan, const Executor& executor, Progress& progress) {
+  const auto run = [&](const CollapseSettings& settings, std::size_t which, std::size_t of) {
+    return collapse(plan.cases, settings, executor, [&, which, of](std::size_t done, std::size_t total) {
+      progress.update(which * total + done, of * total);
+    });
+  };
+  if (!plan.model) return run(plan.settings, 0, 1);
+  std::vector<CollapseCurve> all;
+  const auto& inits = plan.model->inits;
+  for (std::size_t i = 0; i < inits.size(); ++i) {
+    CollapseSettings settings = plan.settings;
+    settings.model = inits[i].weights;
+    for (CollapseCurve& curve : run(settings, i, inits.size())) {
+      if (inits.size() > 1) curve.group = fmt::format("{}, {}", inits[i].init, curve.group);
+      all.push_back(std::move(curve));
+    }
+  }
+  return all;
+}
+
 void run_collapse(const CollapseCall& call, const Common& common) {
-  const Plan plan = resolve(call, common);
+  const CollapsePlan plan = resolve_collapse(call, common);
   const auto directory = common.out.empty() ? nullptr : std::make_unique<RunDirectory>(common.out);
   const Executor executor(common.threads);
   const auto start = std::chrono::steady_clock::now();
   std::vector<CollapseCurve> curves;
   {
     Progress progress(common, "collapse:", "layers");
-    curves = collapse(plan.cases, plan.settings, executor,
-                      [&](std::size_t done, std::size_t total) { progress.update(done, total); });
+    curves = curves_of(plan, executor, progress);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const Provenance made = provenance(common.seed, executor.threads());
@@ -470,7 +282,8 @@ void add_collapse(CLI::App& app, Common& common) {
       {"collapse", "collapse --shape bert-base --variant san san+norm --dropout 0 0.1 --out runs/bert",
        "collapse --variant san --mask full causal --value orthogonal --temperature 0.0156,1,64",
        "collapse --variant san+norm --norm unit,rmsnorm,dyt --mask window:1 star --layers 64",
-       "collapse --variant san --query-key zero --value jordan:2 --mask my-mask.txt --tokens 16"});
+       "collapse --variant san --query-key zero --value jordan:2 --mask my-mask.txt --tokens 16",
+       "collapse minilm --text article.txt --samples 8 --init both --out runs/minilm"});
   auto call = std::make_shared<CollapseCall>();
   const auto option = [&](const char* name, std::string& value, const char* type, const char* description) {
     return command->add_option(name, value, description)->type_name(type);
@@ -479,24 +292,33 @@ void add_collapse(CLI::App& app, Common& common) {
                         const char* description) {
     return command->add_option(name, value, description)->type_name(type);
   };
+  option("model", call->model, "MODEL",
+         "A trained model in place of weights drawn: a Hugging Face directory, an id in its local cache, a "
+         "llama2.c file, or a model fetched by `normscope data get`; before all options");
+  option("--text", call->text, "FILE", "The text a model reads, windows of --tokens one after the other");
+  option("--ids", call->ids, "FILE", "Token ids in its place: numbers in a text file, or an .npy");
+  option("--stride", call->stride, "N", "A window every so many tokens [one after the other]");
   list("--variant", call->variants, "NAME…", "san, san+skip, san+norm, san+skip+norm, full [all five]");
   list("--mask", call->masks, "SPEC…",
-       "Masks, by name or file, separated by spaces [full causal window:1 onesided:1]");
-  list("--norm", call->norms, "NAME…", "Norms, where the variant has one [layernorm]");
-  list("--placement", call->placements, "NAME…", "post, pre, sandwich [post]");
+       "Masks, by name or file, separated by spaces [full causal window:1 onesided:1; a model's own first]");
+  list("--norm", call->norms, "NAME…",
+       "Norms, where the variant has one [layernorm; a model's own, which keeps its gain and bias]");
+  list("--placement", call->placements, "NAME…", "post, pre, sandwich [post; the model's]");
   list("--temperature", call->temperatures, "D…",
-       "d_QK, of which scores are divided by the root [dim/heads]");
+       "d_QK, of which scores are divided by the root [dim/heads; the model's]");
   list("--dropout", call->dropouts, "P…", "Dropout of attention weights and outputs; 0 is eval mode [0]");
   option("--shape", call->shape, "NAME",
          "bert-base: 768 dimensions, 12 heads, BERT's weights and embeddings");
-  option("--tokens", call->tokens, "N", "Tokens [128, or those of a mask file or of the start]");
+  option("--tokens", call->tokens, "N", "Tokens [128, or those of a mask file, of the start or of the text]");
   option("--dim", call->dim, "D", "Dimensions [64]");
   option("--heads", call->heads, "H", "Heads [1]");
   option("--feed-forward", call->feed_forward, "F", "Hidden width of the variant full [4 x dim]");
-  option("--layers", call->layers, "L", "Layers")->capture_default_str();
-  option("--samples", call->samples, "S", "Starts, all through the same weights")->capture_default_str();
+  option("--layers", call->layers, "L", "Layers [12; all of the model]");
+  option("--samples", call->samples, "S", "Starts (windows of the text), all through the same weights")
+      ->capture_default_str();
   option("--init", call->init, "INIT",
-         "All weights: bert, gaussian, gaussian:S, xavier, orthogonal, identity [gaussian]");
+         "All weights: bert, gaussian, gaussian:S, xavier, orthogonal, identity [gaussian]; of a model: "
+         "pretrained, random (its shape before training), both [pretrained]");
   option("--query-key", call->query_key, "INIT",
          "Query and key weights; zero makes attention uniform [--init]");
   option("--value", call->value, "INIT",
@@ -505,7 +327,7 @@ void add_collapse(CLI::App& app, Common& common) {
   option("--start", call->start, "NAME",
          "gaussian, sphere, bert (random embeddings of Zipf words), text:FILE (of its words), or FILE "
          "[gaussian]");
-  option("--eps", call->eps, "E", "Of the norms [0; bert-base 1e-12]");
+  option("--eps", call->eps, "E", "Of the norms [0; bert-base 1e-12; the model's]");
   option("--precision", call->precision, "NAME", "float32 or float64")->capture_default_str();
   command->add_flag("--weight-norm", call->weight_norm,
                     "Weight normalization: the weights of every unit have norm 1");

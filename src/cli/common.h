@@ -41,6 +41,7 @@ void add_mask(CLI::App& app, Common& common);
 void add_train(CLI::App& app, Common& common);
 void add_paper(CLI::App& app, Common& common);
 void add_scan(CLI::App& app, Common& common);
+void add_vocab(CLI::App& app, Common& common);
 void add_serve(CLI::App& app, Common& common);
 void add_report(CLI::App& app, Common& common);
 

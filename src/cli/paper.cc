@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kCommand = "paper";
 struct PaperCall {
-  std::string only, seeds, steps, samples, resume;
+  std::string only, seeds, steps, samples, models, text, resume;
   bool full = false;
 };
 
@@ -51,7 +51,44 @@ std::vector<std::string> parse_parts(const std::string& only) {
   return parts;
 }
 
-PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
+// Which pretrained models are looked at, and what they read. Options that no part uses are refused rather
+// than ignored.
+void resolve_models(const PaperCall& call, const Common& common, PaperPlan& plan) {
+  if (!needs_models(plan)) {
+    for (const auto& [name, given] : {std::pair("--models", &call.models), {"--text", &call.text}}) {
+      if (given->empty()) continue;
+      throw InputError(
+          fmt::format("{} is for wu2, wu3, wu4, wu8 and wu9, none of which --only names.", name));
+    }
+    return;
+  }
+  if (call.text == "-")
+    throw InputError("--text: a run that can be gone on with needs a file, not standard input.");
+  if (call.models == "none") return;
+  plan.text = call.text;
+  if (call.models.empty()) {
+    for (const std::string& name : models_at_hand()) {
+      PaperPlan alone = plan;
+      alone.models = {name};
+      try {
+        open_models(alone);
+        plan.models.push_back(name);
+      } catch (const InputError& error) {
+        note(common, fmt::format("Left out: {}: {}", name, error.what()));
+      }
+    }
+    return;
+  }
+  for (const std::string_view name : split(call.models, ',')) {
+    if (name.empty()) throw InputError("--models has an empty name.");
+    if (std::find(plan.models.begin(), plan.models.end(), name) == plan.models.end())
+      plan.models.emplace_back(name);
+  }
+  // What is wrong with a model or the text is better told before the first part than after an hour.
+  open_models(plan);
+}
+
+PaperPlan resolve(const PaperCall& call, const Common& common) {
   // All parts at once are a first look of some minutes; who names parts wants to know.
   constexpr std::uint64_t published_steps = 17'000, default_steps = 6'000, short_steps = 4'000;
   constexpr std::size_t short_seeds = 3, short_samples = 2;
@@ -80,7 +117,8 @@ PaperPlan resolve(const PaperCall& call, std::uint64_t seed) {
     plan.steps = parse_count(call.steps, "--steps", 1, 1'000'000'000);
     plan.steps_3d = std::min(plan.steps, plan.steps_3d);
   }
-  plan.seed = seed;
+  plan.seed = common.seed;
+  resolve_models(call, common, plan);
   return plan;
 }
 
@@ -91,7 +129,9 @@ Json to_json(const PaperPlan& plan) {
           {"steps_3d", plan.steps_3d},
           {"draws", plan.draws},
           {"samples", plan.samples},
-          {"deep_samples", plan.deep_samples}};
+          {"deep_samples", plan.deep_samples},
+          {"models", plan.models},
+          {"text", plan.text}};
 }
 
 PaperPlan read_plan(const fs::path& directory) {
@@ -106,6 +146,8 @@ PaperPlan read_plan(const fs::path& directory) {
     options.at("draws").get_to(plan.draws);
     options.at("samples").get_to(plan.samples);
     options.at("deep_samples").get_to(plan.deep_samples);
+    options.at("models").get_to(plan.models);
+    options.at("text").get_to(plan.text);
     config.at("seed").get_to(plan.seed);
     return plan;
   } catch (const nlohmann::json::exception&) {
@@ -155,6 +197,19 @@ std::string screen(const Findings& found) {
   return text + counts(found) + "\n";
 }
 
+std::string models_paragraph(const PaperPlan& plan) {
+  if (plan.models.empty()) {
+    return "The halves of its figures on pretrained models are left out: none is on this machine. normscope "
+           "data get minilm (42 MB) and normscope data get stories15m (112 MB) bring two that stand in for "
+           "bert-base-uncased and gpt2; --models names others, such as those of the local Hugging Face "
+           "cache.";
+  }
+  return fmt::format(
+      "Its halves on pretrained models, in eval mode, with {}, which read {} in place of 3000 excerpts of "
+      "Wikipedia; which model stands in for which of the paper's is in the table \"Pretrained models\".",
+      fmt::join(plan.models, ", "), text_source(plan));
+}
+
 Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& origin, const Json& results) {
   Page page;
   page.title = "Two papers on what normalization and masks do to attention: what holds";
@@ -175,17 +230,18 @@ Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& ori
                     "literally (x/σ).",
                     plan.seeds.size(), plan.seeds.size() == 1 ? "" : "s", plan.steps));
   }
-  if (any({"wu1", "wu2", "wu5", "wu6", "wu7", "wu8", "wu9", "beyond"})) {
+  if (any({"wu1", "wu2", "wu3", "wu4", "wu5", "wu6", "wu7", "wu8", "wu9", "beyond"})) {
     page.paragraphs.push_back(
         fmt::format("Wu, Ajorlou, Wang, Jegelka and Jadbabaie 2024, On the Role of Attention Masks and "
                     "LayerNorm in Transformers, "
-                    "its random-init halves with {} sample{} (128 layers: {}). μ is the distance of the "
+                    "with {} sample{} at random init (128 layers: {}). μ is the distance of the "
                     "tokens from all being equal; "
                     "it is not free of scale, so μ/‖X‖ stands beside it. No code was published; what the "
                     "paper leaves open (eval mode "
                     "or dropout) is run both ways.",
                     plan.samples, plan.samples == 1 ? "" : "s", plan.deep_samples));
   }
+  if (needs_models(plan)) page.paragraphs.push_back(models_paragraph(plan));
   page.claims = claims_table(found.claims);
   page.figures = found.figures;
   for (Figure& figure : page.figures) {
@@ -265,7 +321,7 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
   Whole whole;
   whole.total = 0;
   for (const PaperPart& part : paper_parts()) whole.total += plan.has(part.name) ? part.seconds(plan) : 0;
-  Audit audit{{}, plan, directory.path(), common, executor, whole, {}};
+  Audit audit{{}, plan, directory.path(), common, executor, whole, {}, {}};
   Findings all;
   for (const PaperPart& part : paper_parts()) {
     if (!plan.has(part.name)) continue;
@@ -290,7 +346,7 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
 void run_paper(const PaperCall& call, const Common& common, const CLI::App& command) {
   const bool resume = resumes(command);
   const fs::path out = resume ? call.resume : common.out.empty() ? "paper" : common.out;
-  const PaperPlan plan = resume ? read_plan(out) : resolve(call, common.seed);
+  const PaperPlan plan = resume ? read_plan(out) : resolve(call, common);
   const Executor executor(common.threads);
   const RunDirectory directory(out);
   const Provenance origin = provenance(plan.seed, executor.threads());
@@ -337,6 +393,13 @@ void add_paper(CLI::App& app, Common& common) {
           "--samples", call->samples,
           "Samples of the collapse runs [8; all parts at once: 2; with --full 200; over 128 layers 1 and 4]")
       ->type_name("N");
+  command
+      ->add_option(
+          "--models", call->models,
+          "Pretrained models of wu2, wu3, wu4, wu8, wu9, with commas, or none [those of the paper in the "
+          "Hugging Face cache, and those fetched by `normscope data get`]")
+      ->type_name("LIST");
+  command->add_option("--text", call->text, "What they read [a built-in text]")->type_name("FILE");
   command->add_flag("--full", call->full, "The published number of training steps, and 200 samples");
   command->add_option("--resume", call->resume, "Go on with the run in this directory")->type_name("DIR");
   std::string parts = "\n\nParts:";

@@ -33,6 +33,13 @@ template <int per_sample>
 double of_samples(const PaperPlan& plan) {
   return per_sample * static_cast<double>(plan.samples);
 }
+template <int per_sample>
+double of_models(const PaperPlan& plan) {
+  return 0.1 + per_sample * static_cast<double>(plan.samples * plan.models.size());
+}
+double of_wu2(const PaperPlan& plan) {
+  return of_samples<5>(plan) + of_models<1>(plan);
+}
 double of_deep(const PaperPlan& plan) {
   return 60 * static_cast<double>(plan.deep_samples);
 }
@@ -71,12 +78,15 @@ std::span<const PaperPart> paper_parts() {
       {"followups", "majority: learned normals instead of 1 (the paper's open questions)", run_followups,
        of_followups, in_8d},
       {"wu1", "two tokens in the plane, with and without LayerNorm", run_wu1, about<1>, none},
-      {"wu2", "collapse over 12 layers, random init, eval mode and dropout", run_wu2, of_samples<5>, sampled},
+      {"wu2", "collapse over 12 layers, random init (eval mode and dropout) and pretrained", run_wu2, of_wu2,
+       sampled},
+      {"wu3", "temperature d_QK in pretrained models", run_wu3, of_models<1>, sampled},
+      {"wu4", "rank and cosines by layer of pretrained models", run_wu4, of_models<1>, sampled},
       {"wu5", "phase portrait and equilibria of every rank", run_wu5, about<5>, none},
       {"wu6", "collapse over 128 layers", run_wu6, of_deep, deep},
       {"wu7", "temperature d_QK and collapse", run_wu7, of_samples<5>, sampled},
-      {"wu8", "singular values by layer", run_wu8, of_samples<1>, sampled},
-      {"wu9", "cosines of the initial embeddings", run_wu9, about<1>, sampled},
+      {"wu8", "singular values by layer, random init and pretrained", run_wu8, of_samples<1>, sampled},
+      {"wu9", "cosines of the initial embeddings, random init and pretrained", run_wu9, about<1>, sampled},
       {"beyond", "other norms, placements, weights; masks of equal sparsity", run_beyond, of_samples<5>,
        sampled},
   };

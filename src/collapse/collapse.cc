@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "collapse/theory.h"
 #include "core/gemm.h"
@@ -35,6 +36,38 @@ Matrix<T> rounded(const Matrix<double>& x) {
   std::transform(x.values().begin(), x.values().end(), result.data(),
                  [](double v) { return static_cast<T>(v); });
   return result;
+}
+
+template <class T>
+Matrix<T> converted(const Matrix<float>& x) {
+  return {x.rows(), x.cols(), std::vector<T>(x.values().begin(), x.values().end())};
+}
+
+// The weights of one layer of a model, in the precision of the run.
+template <class T>
+BlockWeights<T> converted(BlockWeights<float> from) {
+  if constexpr (std::is_same_v<T, float>) {
+    return from;
+  } else {
+    const auto numbers = [](const std::vector<float>& x) { return std::vector<T>(x.begin(), x.end()); };
+    BlockWeights<T> to;
+    to.query_key_value = converted<T>(from.query_key_value);
+    to.output = converted<T>(from.output);
+    to.up = converted<T>(from.up);
+    to.down = converted<T>(from.down);
+    to.gate = converted<T>(from.gate);
+    to.relative = converted<T>(from.relative);
+    to.query_key_value_bias = numbers(from.query_key_value_bias);
+    to.output_bias = numbers(from.output_bias);
+    to.up_bias = numbers(from.up_bias);
+    to.gate_bias = numbers(from.gate_bias);
+    to.down_bias = numbers(from.down_bias);
+    to.attention_gain = numbers(from.attention_gain);
+    to.attention_bias = numbers(from.attention_bias);
+    to.feed_forward_gain = numbers(from.feed_forward_gain);
+    to.feed_forward_bias = numbers(from.feed_forward_bias);
+    return to;
+  }
 }
 
 DropoutKey dropout_key(const CollapseSettings& settings, std::size_t sample, std::size_t layer) {
@@ -89,16 +122,22 @@ class Experiment {
 
   void run_samples(std::size_t first, std::size_t count) {
     std::vector<Lane<T>> lanes(count * cases_.size());
+    std::vector<Matrix<float>> embedded;
+    if (settings_.model)
+      embedded = embed(*settings_.model, std::span(settings_.texts).subspan(first, count), executor_);
     executor_.for_each(count, [&](std::size_t s) {
-      const Matrix<T> x =
-          rounded<T>(draw_tokens(settings_.start, settings_.tokens, width(), first + s, settings_.seed));
+      const Matrix<T> x = settings_.model ? converted<T>(embedded[s])
+                                          : rounded<T>(draw_tokens(settings_.start, settings_.tokens, width(),
+                                                                   first + s, settings_.seed));
       for (std::size_t c = 0; c < cases_.size(); ++c) start(lanes[s * cases_.size() + c], c, first + s, x);
     });
     const std::uint64_t seed =
         settings_.fresh_weights ? Random(settings_.seed, ~std::uint64_t{first}).bits64() : settings_.seed;
     for (std::size_t layer = 0; layer < settings_.layers; ++layer) {
       const BlockWeights<T> weights =
-          draw_weights<T>(settings_.weights, width(), feed_forward_, layer, seed, executor_);
+          settings_.model
+              ? converted<T>(settings_.model->layer(layer))
+              : draw_weights<T>(settings_.weights, width(), feed_forward_, layer, seed, executor_);
       executor_.for_each(lanes.size(), [&](std::size_t l) { advance(lanes[l], weights, layer); });
     }
   }
@@ -108,7 +147,7 @@ class Experiment {
     lane.sample = sample;
     lane.x = x;
     const double dropout = cases_[which].block.dropout;
-    if (embeds_words(settings_.start) && dropout > 0) {
+    if ((settings_.model || embeds_words(settings_.start)) && dropout > 0) {
       Dropout drop(dropout, dropout_key(settings_, sample, 0), DropoutSite::embedding);
       for (std::size_t i = 0; i < x.rows(); ++i) drop.apply(lane.x[i]);
     }
@@ -229,12 +268,53 @@ class Experiment {
   std::atomic<std::size_t> done_ = 0;
 };
 
+// A model's weights fit the blocks of its own shape only.
+void require_shape(const BlockSpec& block, const BlockSpec& of_model) {
+  const auto same = [](std::size_t is, std::size_t should, const char* what) {
+    if (is == should) return;
+    throw InputError(
+        fmt::format("The block has {} {}; the model it takes its weights from has {}.", is, what, should));
+  };
+  same(block.width, of_model.width, "dimensions");
+  same(block.heads, of_model.heads, "heads");
+  same(block.key_head_count(), of_model.key_head_count(), "key heads");
+  same(block.width_of_head(), of_model.width_of_head(), "dimensions in each head");
+  if (block.feed_forward != 0) {
+    same(block.feed_forward, of_model.feed_forward, "dimensions inside the feed-forward");
+    if (block.gated != of_model.gated)
+      throw InputError("A gate in the feed-forward is part of a model's weights; it cannot be switched.");
+  }
+  if (block.relative.buckets != 0)
+    same(block.relative.buckets, of_model.relative.buckets, "buckets of distances");
+}
+
+void require_model_fits(const std::vector<CollapseCase>& cases, const CollapseSettings& settings) {
+  const ModelSpec& spec = settings.model->spec();
+  if (settings.layers > spec.layers) {
+    throw InputError(fmt::format("The model has {} layers, not {}; ask for at most as many.", spec.layers,
+                                 settings.layers));
+  }
+  if (settings.fresh_weights || settings.weights.normalize)
+    throw InputError("The weights of a model are neither drawn afresh for each sample nor normalized.");
+  if (settings.texts.size() < settings.samples) {
+    throw InputError(fmt::format("There are {} texts for {} samples; each needs one.", settings.texts.size(),
+                                 settings.samples));
+  }
+  for (const auto& text : settings.texts) {
+    if (text.size() != settings.tokens) {
+      throw InputError(fmt::format("A text has {} tokens; the run has {}.", text.size(), settings.tokens));
+    }
+  }
+  for (const CollapseCase& each : cases) require_shape(each.block, spec.block);
+}
+
 void require_runnable(const std::vector<CollapseCase>& cases, const CollapseSettings& settings) {
   if (cases.empty()) throw InputError("There is no case to run.");
   if (settings.tokens == 0 || settings.layers == 0 || settings.samples == 0) {
     throw InputError("Tokens, layers and samples must be at least 1.");
   }
   if (settings.layers >= 1u << 14) throw InputError("At most 16383 layers fit one run.");
+  if (settings.model) require_model_fits(cases, settings);
   for (const CollapseCase& each : cases) {
     require_valid(each.block);
     if (each.mask.n() != settings.tokens) {
@@ -318,7 +398,10 @@ BlockSpec variant_of(std::string_view name, BlockSpec block) {
         "There is no variant '{}'; there are san, san+skip, san+norm, san+skip+norm, full.", name));
   }
   block.skip = name == "san+skip" || name == "san+skip+norm" || name == "full";
-  if (name == "san" || name == "san+skip") block.norm = {};
+  if (name == "san" || name == "san+skip") {
+    block.norm = {};
+    block.feed_forward_norm.reset();
+  }
   if (name != "full") block.feed_forward = 0;
   return block;
 }

@@ -28,17 +28,24 @@ bool no_norm(const NormSpec& norm) {
 
 // The same weights in every head: one matrix A, as the theorems have it.
 bool one_attention(const CollapseCase& each, const CollapseSettings& settings) {
-  return each.block.heads == 1 || settings.weights.query_key.kind == MatrixInit::Kind::zero;
+  return each.block.heads == 1 ||
+         (!settings.model && settings.weights.query_key.kind == MatrixInit::Kind::zero);
 }
 
 std::vector<Assumption> common_assumptions(const CollapseCase& each, const CollapseSettings& settings,
                                            const MaskProperties& mask) {
   const BlockSpec& block = each.block;
-  return {{"attention only, without skip and feed-forward", !block.skip && block.feed_forward == 0, ""},
-          {"one attention matrix per layer", one_attention(each, settings),
-           block.heads == 1 ? "one head" : fmt::format("{} heads", block.heads)},
-          {"no dropout", block.dropout == 0, ""},
-          {"self-loops", mask.self_loops == mask.n, fmt::format("{} of {} tokens", mask.self_loops, mask.n)}};
+  std::vector<Assumption> result = {
+      {"attention only, without skip and feed-forward", !block.skip && block.feed_forward == 0, ""},
+      {"one attention matrix per layer", one_attention(each, settings),
+       block.heads == 1 ? "one head" : fmt::format("{} heads", block.heads)},
+      {"no dropout", block.dropout == 0, ""},
+      {"self-loops", mask.self_loops == mask.n, fmt::format("{} of {} tokens", mask.self_loops, mask.n)}};
+  if (block.query_width() != block.width || block.key_width() != block.width) {
+    result.push_back(
+        {"square value matrices", false, fmt::format("{} x {}", block.width, block.key_width())});
+  }
+  return result;
 }
 
 bool all_met(const std::vector<Assumption>& assumptions) {
@@ -65,6 +72,10 @@ std::vector<Assumption> with_norm(const CollapseCase& each, const CollapseSettin
   result.push_back({"norm that only scales",
                     scaling_only(each.block.norm) && each.block.placement == Placement::post,
                     name_of(each.block.norm)});
+  if (settings.model) {
+    result.push_back({"orthogonal value matrices", false, "those of a model"});
+    return result;
+  }
   result.push_back({"orthogonal value matrices",
                     orthogonal(settings.weights.value) && orthogonal(settings.weights.output),
                     fmt::format("value {}, output {}", name_of(settings.weights.value),

@@ -42,6 +42,27 @@ void require_finite(MatrixView<const float> x, std::size_t layer) {
   }
 }
 
+// h₀ of one text; norm_in, if not null, receives what goes into the norm in front of the first layer.
+Matrix<float> embedded(const ModelWeights& model, const EmbeddingWeights& weights, const NormSpec& norm,
+                       std::span<const std::uint32_t> ids, Matrix<float>* norm_in) {
+  Matrix<float> x = model.embeddings(ids);
+  if (norm_in) *norm_in = x;
+  apply_norm(norm, weights.norm, x.view());
+  if (weights.map.rows() == 0) return x;
+  Matrix<float> mapped(x.rows(), weights.map.cols());
+  multiply<float>(1, x.view(), weights.map.view(), Transpose::no, 0, mapped.view());
+  add_bias(weights.map_bias, mapped.view());
+  // A norm in another space is not the one in front of attention.
+  if (norm_in) *norm_in = mapped;
+  return mapped;
+}
+
+void require_tokens(std::span<const std::vector<std::uint32_t>> texts) {
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    if (texts[t].empty()) throw InputError(fmt::format("Text {} has no tokens.", t));
+  }
+}
+
 // One text on its way.
 struct Passage {
   Matrix<float> x;
@@ -74,18 +95,7 @@ class Passing {
     const NormSpec& norm = changes_.embedding_norm ? *changes_.embedding_norm : spec_.embedding_norm;
     executor_.for_each(texts_.size(), [&](std::size_t t) {
       Passage& passage = passages_[t];
-      if (texts_[t].empty()) throw InputError(fmt::format("Text {} has no tokens.", t));
-      passage.x = weights_.embeddings(texts_[t]);
-      if (watches_points()) passage.norm_in = passage.x;
-      apply_norm(norm, weights.norm, passage.x.view());
-      if (weights.map.rows() > 0) {
-        Matrix<float> mapped(passage.x.rows(), weights.map.cols());
-        multiply<float>(1, passage.x.view(), weights.map.view(), Transpose::no, 0, mapped.view());
-        add_bias(weights.map_bias, mapped.view());
-        passage.x = std::move(mapped);
-        // A norm in another space is not the one in front of attention.
-        passage.norm_in = watches_points() ? passage.x : Matrix<float>();
-      }
+      passage.x = embedded(weights_, weights, norm, texts_[t], watches_points() ? &passage.norm_in : nullptr);
       passage.mask = changes_.mask ? changes_.mask(texts_[t].size()) : model_mask(spec_, texts_[t].size());
     });
   }
@@ -216,8 +226,22 @@ std::vector<Matrix<float>> forward(const ModelWeights& weights,
                                    std::span<const std::vector<std::uint32_t>> texts,
                                    const Executor& executor, const ForwardObserver& observer,
                                    const ForwardChanges& changes) {
+  require_tokens(texts);
   const OneThreadPerProduct one_thread;
   return Passing(weights, texts, executor, observer, changes).run();
+}
+
+std::vector<Matrix<float>> embed(const ModelWeights& weights,
+                                 std::span<const std::vector<std::uint32_t>> texts,
+                                 const Executor& executor) {
+  require_tokens(texts);
+  const OneThreadPerProduct one_thread;
+  const EmbeddingWeights around = weights.embedding();
+  std::vector<Matrix<float>> result(texts.size());
+  executor.for_each(texts.size(), [&](std::size_t t) {
+    result[t] = embedded(weights, around, weights.spec().embedding_norm, texts[t], nullptr);
+  });
+  return result;
 }
 
 Matrix<float> logits(const ModelSpec& spec, const HeadWeights& head, MatrixView<const float> tokens) {

@@ -15,9 +15,9 @@ constexpr std::size_t kTokens = 128;
 constexpr double kDropout = 0.1;
 constexpr std::array<const char*, 4> kMasks = {"full", "causal", "window:1", "onesided:1"};
 constexpr const char* kRandomInit =
-    "Random init only: N(0, 0.02²) weights, LayerNorm'd random embeddings of Zipf-distributed words in place "
+    "Random init: N(0, 0.02²) weights, LayerNorm'd random embeddings of Zipf-distributed words in place "
     "of "
-    "Wikipedia text. Pretrained models: not run here.";
+    "Wikipedia text.";
 
 BlockSpec bert_base(double dropout) {
   BlockSpec block;

@@ -192,6 +192,7 @@ np.save('square.npy', [[1., 1], [1, -1], [-1, 1], [-1, -1], [0, 0], [1, 0]])
 np.save('bias.npy', [0., 0, 0, 0, 9, 0])
 np.save('low.npy', [0., 0, 0, 0, -1, -1])
 np.save('one.npy', np.ones((1, 2), 'float32'))
+open('ids.txt', 'w').write(' '.join(str(i * 7 % 30) for i in range(40)))
 np.save('same.npy', np.ones((3, 2), 'float16'))
 np.save('zero.npy', np.array([[0, 0, 0], [1, 1, 1], [1, 2, 3], [3, 1, 1]], 'float32'))
 np.save('batch.npy', np.random.RandomState(0).randn(3, 20, 4))
@@ -213,7 +214,8 @@ PAPER_CALLS = ["--only fig1ab --seeds 1 --steps 5 --out fig1", "--resume fig1",
                "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2"]
 MASK_CALLS = ["full onesided:1 --n 4", "self --n 3"]
 COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 2 --no-spectrum --norm unit --value orthogonal",
-                  "--tokens 4 --dim 4 --layers 2 --temperature 1,4 --dropout 0,0.1 --mask self star --samples 2 --start sphere"]
+                  "--tokens 4 --dim 4 --layers 2 --temperature 1,4 --dropout 0,0.1 --mask self star --samples 2 --start sphere",
+                  f"{ROOT}/tests/golden/models/gpt2 --ids ids.txt --init both --variant san full --tokens 6 --samples 2"]
 EQUILIBRIA_CALLS = ["--starts 20 --steps 50", "--w 3,4 --tokens 3 --dim 3 --starts 20 --steps 50 --trajectory 85,200"]
 # Command, the page that explains the fields, calls that print them all.
 SCHEMAS = [("keys", "keys-json.md", KEYS_CALLS), ("heatmap", "keys-json.md", HEATMAP_CALLS),

@@ -159,6 +159,109 @@ TEST_F(CollapseCommand, WrongCallsGetASentence) {
   expect_refused(small + "--mask " + path("mask.txt"), {"mask.txt", "2", "8"});
 }
 
+class CollapseOfModelCommand : public CollapseCommand {
+ protected:
+  void SetUp() override {
+    CollapseCommand::SetUp();
+    std::string ids;
+    for (int i = 0; i < 60; ++i) ids += std::to_string(i * 7 % 30) + " ";
+    write(path("ids.txt"), ids);
+  }
+  // A tiny model of a family, as recorded for the tests of whole models.
+  std::string call(const std::string& family) const {
+    return std::string("collapse ") + NORMSCOPE_SOURCE "/tests/golden/models/" + family + " --ids " +
+           path("ids.txt") + " ";
+  }
+};
+
+TEST_F(CollapseOfModelCommand, EveryFamilyRunsWithItsOwnNormPlacementAndMask) {
+  struct Family {
+    const char *name, *norm, *placement, *mask;
+  };
+  for (const auto& [name, norm, placement, mask] : {Family{"bert", "layernorm", "post", "full"},
+                                                    {"albert", "layernorm", "post", "full"},
+                                                    {"gpt2", "layernorm", "pre", "causal"},
+                                                    {"llama", "rmsnorm", "pre", "causal"},
+                                                    {"t5", "rmsnorm", "pre", "full"}}) {
+    const auto json = result_of(call(name) + "--tokens 8 --samples 2");
+    const auto& settings = json.at("settings");
+    EXPECT_EQ(settings.at("norms"), nlohmann::json{norm}) << name;
+    EXPECT_EQ(settings.at("placements"), nlohmann::json{placement}) << name;
+    EXPECT_EQ(settings.at("own_mask"), mask) << name;
+    EXPECT_EQ(settings.at("masks")[0], mask) << name;
+    EXPECT_EQ(settings.at("masks").size(), 4u) << name;
+    EXPECT_EQ(settings.at("init"), "pretrained") << name;
+    EXPECT_EQ(json.at("curves").size(), 20u) << name;
+    EXPECT_EQ(json.at("curves")[0].at("measures").at("mu").at("mean").size(),
+              settings.at("layers").get<std::size_t>() + 1)
+        << name;
+  }
+}
+
+TEST_F(CollapseOfModelCommand, PretrainedAndRandomStandSideBySide) {
+  const std::string options = "--tokens 8 --variant san+norm --mask full --seed 3 ";
+  const auto both = result_of(call("bert") + options + "--init both");
+  ASSERT_EQ(both.at("curves").size(), 2u);
+  EXPECT_EQ(both.at("curves")[0].at("group"), "pretrained, san+norm");
+  EXPECT_EQ(both.at("curves")[1].at("group"), "random, san+norm");
+  for (const char* init : {"pretrained", "random"}) {
+    const auto one = result_of(call("bert") + options + "--init " + init);
+    EXPECT_EQ(one.at("curves")[0].at("measures"),
+              both.at("curves")[init == std::string("random") ? 1 : 0].at("measures"))
+        << init;
+  }
+  EXPECT_NE(both.at("curves")[0].at("measures"), both.at("curves")[1].at("measures"));
+}
+
+TEST_F(CollapseOfModelCommand, AnotherNormReplacesTheModels) {
+  const auto json = result_of(
+      call("gpt2") + "--tokens 8 --variant full --mask causal --norm layernorm,unit --temperature 1");
+  ASSERT_EQ(json.at("curves").size(), 2u);
+  EXPECT_EQ(json.at("curves")[1].at("norm"), "unit");
+  EXPECT_EQ(json.at("curves")[1].at("temperature"), 1);
+  EXPECT_NE(json.at("curves")[0].at("measures"), json.at("curves")[1].at("measures"));
+}
+
+TEST_F(CollapseOfModelCommand, WritesARunDirectoryThatNamesModelAndText) {
+  const Outcome outcome = run(call("llama") + "--tokens 8 --quiet --out " + path("run"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto options = read_json(path("run") + "/config.json").at("options");
+  EXPECT_EQ(options.at("family"), "llama");
+  EXPECT_NE(options.at("model").get<std::string>().find("models/llama"), std::string::npos);
+  EXPECT_NE(options.at("text").get<std::string>().find("ids.txt"), std::string::npos);
+  const std::string page = read(path("run") + "/report.html");
+  EXPECT_NE(page.find("pretrained"), std::string::npos);
+  EXPECT_NE(page.find("Its own mask is causal"), std::string::npos);
+}
+
+TEST_F(CollapseOfModelCommand, TheTextSaysHowManyTokensThereAre) {
+  write(path("ids.txt"), "1 2 3 4 5 6 7 8 9 10");
+  const std::string one = call("llama") + "--variant san --mask causal ";
+  EXPECT_EQ(result_of(one).at("settings").at("tokens"), 10);
+  EXPECT_EQ(result_of(one + "--samples 3").at("settings").at("tokens"), 3);
+  EXPECT_EQ(result_of(one + "--samples 3 --stride 1").at("settings").at("tokens"), 8);
+  expect_refused(one + "--samples 3 --tokens 4", {"10 tokens", "3 samples of 4", "need 12"});
+}
+
+TEST_F(CollapseOfModelCommand, WhatBelongsToDrawnWeightsIsRefused) {
+  for (const char* option :
+       {"--dim 4", "--heads 2", "--feed-forward 8", "--value identity", "--query-key zero",
+        "--output identity", "--start sphere", "--shape bert-base", "--weight-norm", "--fresh-weights"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find(' '));
+    expect_refused(call("bert") + option, {name, "model"});
+  }
+  expect_refused(call("bert") + "--init xavier", {"xavier", "pretrained", "random"});
+  expect_refused(call("bert") + "--layers 99", {"--layers", "99"});
+  expect_refused(call("bert") + "--tokens 5000", {"positions", "5000"});
+  expect_refused("collapse " + path("none") + " --ids " + path("ids.txt"), {path("none")});
+  expect_refused(std::string("collapse ") + NORMSCOPE_SOURCE "/tests/golden/models/bert",
+                 {"--text", "--ids"});
+  write(path("ids.txt"), "1 2 999999");
+  expect_refused(call("bert") + "--tokens 2", {"999999", "vocabulary"});
+  expect_refused("collapse --init random", {"--init random", "MODEL"});
+  expect_refused("collapse --text x.txt", {"--text", "MODEL"});
+}
+
 TEST_F(CollapseCommand, AWeightThatUnderflowedBoundsNothing) {
   const auto json =
       result_of(std::string(kSmall) + "--variant san --mask full --init identity --temperature 1e-30");

@@ -120,6 +120,27 @@ TEST_F(PaperCommand, TheSeedOfTheHeatMapsIsRemembered) {
   EXPECT_NE(result_of(resume())["claims"], five["claims"]);
 }
 
+TEST_F(PaperCommand, WithoutPretrainedModelsTheirHalfIsLeftOutAndSaid) {
+  const json results = result_of("paper --only wu3,wu4 --models none --out " + path("run"));
+  EXPECT_EQ(results["models"], json::array());
+  ASSERT_EQ(results["claims"].size(), 4u);
+  for (const json& claim : results["claims"]) {
+    EXPECT_EQ(claim["verdict"], "open") << claim;
+    EXPECT_NE(std::string(claim["measured"]).find("normscope data get minilm"), std::string::npos) << claim;
+  }
+  EXPECT_NE(read(path("run/report.html")).find("data get stories15m"), std::string::npos);
+}
+
+TEST_F(PaperCommand, PretrainedModelsAndTheirTextAreCheckedFirst) {
+  expect_refused("paper --only wu4 --models " + path("missing") + out(), {path("missing")});
+  expect_refused("paper --only wu4 --models minilm,," + out(), {"--models", "empty"});
+  expect_refused("paper --only fig1cd --models none" + out(), {"--models", "wu2"});
+  expect_refused("paper --only wu4 --text -" + out(), {"--text", "file"});
+  const std::string tiny = NORMSCOPE_SOURCE "/tests/golden/models/bert";
+  expect_refused("paper --only wu4 --models " + tiny + out(), {"tokenizer"});
+  EXPECT_FALSE(fs::exists(path("run/config.json")));
+}
+
 TEST_F(PaperCommand, WrongCallsAreRefused) {
   expect_refused("paper --only fig4" + out(), {"fig4", "did you mean", "fig2"});
   expect_refused("paper --only figure1cd" + out(), {"figure1cd", "fig1cd"});

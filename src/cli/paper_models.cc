@@ -1,0 +1,93 @@
+// The pretrained models of `normscope paper`, and the text they read.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "checkpoint/fetched.h"
+#include "checkpoint/places.h"
+#include "cli/model_text.h"
+#include "cli/paper_parts.h"
+#include "normscope/error.h"
+
+namespace normscope::cli {
+namespace {
+
+constexpr std::size_t kTokens = 128;  // of a window, as in the paper
+
+// A model of the paper under the ids it is known by, and which one fetched by name is like it.
+struct Published {
+  std::array<const char*, 4> ids;
+  const char* fetched;
+};
+constexpr Published kPublished[] = {
+    {{"bert-base-uncased", "google-bert/bert-base-uncased", "", ""}, "minilm"},
+    {{"gpt2", "openai-community/gpt2", "", ""}, "stories15m"},
+    {{"t5-base", "google-t5/t5-base", "t5-small", "google-t5/t5-small"}, ""},
+    {{"albert-base-v2", "albert/albert-base-v2", "", ""}, ""},
+};
+
+PretrainedModel open_model(const std::string& name, const PaperPlan& plan, std::string_view text) {
+  const Checkpoint checkpoint = open_checkpoint(name);
+  if (!checkpoint.tokenizer) throw InputError(checkpoint.no_tokenizer);
+  const std::vector<Token> tokens = checkpoint.tokenizer->encode(text);
+  const ModelSpec& spec = checkpoint.weights->spec();
+  const std::size_t window = spec.positions > 0 ? std::min(kTokens, spec.positions) : kTokens;
+  const auto added =
+      static_cast<std::size_t>(std::count_if(tokens.begin(), tokens.end(), [](const Token& token) {
+        return token.special && token.begin == token.end;
+      }));
+  PretrainedModel model{printable(name), checkpoint.weights, {}};
+  for (const TextWindow& each :
+       text_windows(tokens, window, std::max(window, added + 1) - added, plan.samples))
+    model.texts.push_back(each.ids());
+  if (model.texts.empty() || model.texts.front().size() < window) {
+    throw InputError(fmt::format("--text: {} has {} tokens for {}; a window has {}.", text_source(plan),
+                                 tokens.size(), model.name, window));
+  }
+  for (const auto& ids : model.texts) {
+    if (std::any_of(ids.begin(), ids.end(), [&](std::uint32_t id) { return id >= spec.vocabulary; }))
+      throw InputError(
+          fmt::format("The tokenizer of {} has tokens that are not in its vocabulary.", model.name));
+  }
+  return model;
+}
+
+}  // namespace
+
+bool needs_models(std::string_view part) {
+  return part == "wu2" || part == "wu3" || part == "wu4" || part == "wu8" || part == "wu9";
+}
+bool needs_models(const PaperPlan& plan) {
+  return std::any_of(plan.parts.begin(), plan.parts.end(),
+                     [](const std::string& part) { return needs_models(part); });
+}
+
+std::vector<std::string> models_at_hand() {
+  std::vector<std::string> names;
+  for (const Published& each : kPublished) {
+    const auto cached = std::find_if(each.ids.begin(), each.ids.end(), [](const std::string& id) {
+      return !id.empty() && checkpoint::in_hugging_face_cache(id);
+    });
+    if (cached != each.ids.end()) names.emplace_back(*cached);
+    if (const std::string fetched = each.fetched; !fetched.empty() && checkpoint::fetched_model(fetched))
+      names.push_back(fetched);
+  }
+  return names;
+}
+
+std::string text_source(const PaperPlan& plan) {
+  return plan.text.empty() ? "the built-in text (22 short articles in the manner of an encyclopedia)"
+                           : label_of_source(plan.text);
+}
+
+std::vector<PretrainedModel> open_models(const PaperPlan& plan) {
+  std::vector<PretrainedModel> models;
+  if (plan.models.empty()) return models;
+  const std::string given = plan.text.empty() ? "" : read_text_file(plan.text, "--text");
+  for (const std::string& name : plan.models)
+    models.push_back(open_model(name, plan, plan.text.empty() ? builtin_text() : given));
+  return models;
+}
+
+}  // namespace normscope::cli

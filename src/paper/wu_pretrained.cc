@@ -1,0 +1,564 @@
+#include "paper/wu_pretrained.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "paper_texts.h"
+#include "report/collapse_page.h"
+
+namespace normscope {
+namespace {
+
+constexpr std::array<const char*, 4> kMasks = {"full", "causal", "window:1", "onesided:1"};
+constexpr const char* kNoModel =
+    "not run: no pretrained model is on this machine (normscope data get minilm brings one)";
+
+const ModelSpec& spec_of(const PretrainedModel& model) {
+  return model.weights->spec();
+}
+
+std::size_t tokens_of(const PretrainedModel& model) {
+  return model.texts.front().size();
+}
+
+CollapseSettings settings_of(const PretrainedModel& model, std::size_t most_samples = ~std::size_t{0}) {
+  CollapseSettings settings;
+  settings.tokens = tokens_of(model);
+  settings.layers = spec_of(model).layers;
+  settings.samples = std::min(model.texts.size(), most_samples);
+  settings.model = model.weights;
+  settings.texts = model.texts;
+  settings.spectrum = Spectrum::no;
+  settings.theory = false;
+  return settings;
+}
+
+std::string own_mask_name(const PretrainedModel& model) {
+  return spec_of(model).causal ? "causal" : "full";
+}
+
+// All curves of all models, groups with the model's name before.
+struct Curves {
+  std::vector<CollapseCurve> all;
+  const CollapseCurve& of(const PretrainedModel& model, std::string_view group, std::string_view name) const {
+    const std::string full = fmt::format("{}: {}", model.name, group);
+    return *std::find_if(all.begin(), all.end(), [&](const CollapseCurve& curve) {
+      return curve.group == full && curve.name == name;
+    });
+  }
+};
+
+CollapseCase case_of(const PretrainedModel& model, const std::string& group, const std::string& name,
+                     const BlockSpec& block, Mask mask) {
+  return {fmt::format("{}: {}", model.name, group), name, block, std::move(mask)};
+}
+
+void append(Curves& to, std::vector<CollapseCurve> more) {
+  for (CollapseCurve& curve : more) to.all.push_back(std::move(curve));
+}
+
+Interval relative(const CollapseCurve& curve, std::size_t layer) {
+  return mean_interval(curve.of(layer, &TokenMeasures::relative));
+}
+
+double at_end(const CollapseCurve& curve) {
+  return relative(curve, curve.layers.size() - 1).mean;
+}
+
+// Nearer to all equal than a hundredth of where it began, as at random init.
+bool collapsed(const CollapseCurve& curve) {
+  return at_end(curve) < 0.01 * relative(curve, 0).mean;
+}
+
+std::string with_interval(const Interval& value) {
+  if (value.count < 2 || !std::isfinite(value.high)) return fmt::format("{:.2g}", value.mean);
+  return fmt::format("{:.2g} ± {:.1g}", value.mean, value.high - value.mean);
+}
+
+std::string over_masks(const std::function<std::string(const char* mask)>& text) {
+  std::string all;
+  for (const char* mask : kMasks) all += fmt::format("{}{} {}", all.empty() ? "" : ", ", mask, text(mask));
+  return all;
+}
+
+// "minilm: …; stories15m: …"
+std::string over_models(const std::vector<PretrainedModel>& models,
+                        const std::function<std::string(const PretrainedModel&)>& text) {
+  std::string all;
+  for (const PretrainedModel& model : models)
+    all += fmt::format("{}{}: {}", all.empty() ? "" : "; ", model.name, text(model));
+  return all;
+}
+
+std::string names_of(const std::vector<PretrainedModel>& models) {
+  std::string all;
+  for (const PretrainedModel& model : models) all += fmt::format("{}{}", all.empty() ? "" : ", ", model.name);
+  return all;
+}
+
+// Holds for all models, for none, or for some, which the condition names.
+void judge(Claim& claim, const std::vector<PretrainedModel>& models,
+           const std::function<bool(const PretrainedModel&)>& holds) {
+  std::vector<PretrainedModel> holding;
+  std::copy_if(models.begin(), models.end(), std::back_inserter(holding), holds);
+  claim.holds = models.empty()                    ? Holds::open
+                : holding.empty()                 ? Holds::no
+                : holding.size() == models.size() ? Holds::yes
+                                                  : Holds::conditionally;
+  claim.condition = fmt::format("the model is {}", names_of(holding));
+}
+
+std::string samples_note(const std::vector<PretrainedModel>& models) {
+  return fmt::format("± 95 % interval over {} windows of {} tokens", models.front().texts.size(),
+                     tokens_of(models.front()));
+}
+
+std::string stands_in(const PretrainedModel& model) {
+  const std::string published = published_model(spec_of(model).family);
+  if (published.empty()) return "like none of the paper's";
+  return model.name == published || model.name.ends_with("/" + published) ? "the paper's own" : published;
+}
+
+std::string caption(const std::vector<PretrainedModel>& models) {
+  std::string text = "Pretrained, eval mode.";
+  for (const PretrainedModel& model : models) {
+    text += fmt::format(
+        " {} ({} layers; its own mask {}): {}.", model.name, spec_of(model).layers, own_mask_name(model),
+        stands_in(model) == "the paper's own" || published_model(spec_of(model).family).empty()
+            ? stands_in(model)
+            : "in place of " + stands_in(model));
+  }
+  return text + fmt::format(" Mean over {} windows of {} tokens; bands: one standard deviation.",
+                            models.front().texts.size(), tokens_of(models.front()));
+}
+
+void add_figure(WuPart& part, const std::vector<PretrainedModel>& models, const Curves& curves,
+                double TokenMeasures::*measure, const std::string& name, const std::string& title) {
+  for (const CollapseQuantity& quantity : collapse_quantities()) {
+    if (quantity.measure != measure) continue;
+    CurveFigure figure = collapse_figure(curves.all, quantity, false);
+    figure.caption = caption(models);
+    part.figures.push_back(to_figure(name, title, "", figure));
+  }
+}
+
+Claim pure_attention(const std::vector<PretrainedModel>& models, const Curves& curves) {
+  Claim claim = claim_of("Wu Fig. 2, pretrained",
+                         "Without LayerNorm, pure attention collapses exponentially under every mask",
+                         "μ falls along a line under all four masks, pretrained BERT");
+  claim.measured =
+      fmt::format("share of μ/‖X‖ kept per layer, {}", over_models(models, [&](const PretrainedModel& model) {
+                    return over_masks([&](const char* mask) {
+                      const CollapseRate& rate = curves.of(model, "san", mask).rate;
+                      return std::isfinite(rate.high)
+                                 ? fmt::format("{:.2f} ± {:.1g}", rate.factor, (rate.high - rate.low) / 2)
+                                 : fmt::format("{:.2f}", rate.factor);
+                    });
+                  }));
+  judge(claim, models, [&](const PretrainedModel& model) {
+    return std::all_of(kMasks.begin(), kMasks.end(), [&](const char* mask) {
+      const CollapseRate& rate = curves.of(model, "san", mask).rate;
+      return rate.factor < 0.9 && !(rate.high >= 1);
+    });
+  });
+  const bool global = std::all_of(models.begin(), models.end(), [&](const PretrainedModel& model) {
+    return curves.of(model, "san", "full").rate.factor < 0.9 &&
+           curves.of(model, "san", "causal").rate.factor < 0.9;
+  });
+  if (claim.holds == Holds::no && global) {
+    claim.holds = Holds::conditionally;
+    claim.condition =
+        "the mask is a global one: over so few layers μ/‖X‖ hardly falls under some local masks";
+  }
+  claim.why =
+      "Counted as collapse: a fitted factor below 0.9 per layer, its interval below 1. μ itself also has the "
+      "scale of the value matrices in it.";
+  return claim;
+}
+
+Claim local_is_slower(const std::vector<PretrainedModel>& models, const Curves& curves) {
+  Claim claim = claim_of("Wu Fig. 2, pretrained", "Collapse of pure attention is slower under local masks",
+                         "complete and causal fall first, windows later");
+  claim.measured = fmt::format("SAN, μ/‖X‖ after the last layer, {} ({})",
+                               over_models(models,
+                                           [&](const PretrainedModel& model) {
+                                             return over_masks([&](const char* mask) {
+                                               const CollapseCurve& curve = curves.of(model, "san", mask);
+                                               return with_interval(relative(curve, curve.layers.size() - 1));
+                                             });
+                                           }),
+                               samples_note(models));
+  judge(claim, models, [&](const PretrainedModel& model) {
+    const auto end = [&](const char* mask) { return at_end(curves.of(model, "san", mask)); };
+    return std::max(end("full"), end("causal")) < std::min(end("window:1"), end("onesided:1"));
+  });
+  claim.why = "Trained heads are sharp, so that how far a mask reaches is not all that decides.";
+  return claim;
+}
+
+std::string of_variants(const PretrainedModel& model, const Curves& curves,
+                        std::initializer_list<const char*> variants) {
+  std::string text;
+  for (const char* variant : variants) {
+    const CollapseCurve& curve = curves.of(model, variant, own_mask_name(model));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", variant,
+                        with_interval(relative(curve, curve.layers.size() - 1)));
+  }
+  return text;
+}
+
+Claim parts_together(const std::vector<PretrainedModel>& models, const Curves& curves) {
+  Claim claim =
+      claim_of("Wu Fig. 2, pretrained",
+               "In pretrained models LayerNorm, together with the other parts, keeps tokens from collapse",
+               "μ of the full model stays level under all four masks");
+  claim.measured = fmt::format("full model, μ/‖X‖ after the last layer, {} ({})",
+                               over_models(models,
+                                           [&](const PretrainedModel& model) {
+                                             return over_masks([&](const char* mask) {
+                                               const CollapseCurve& curve = curves.of(model, "full", mask);
+                                               return with_interval(relative(curve, curve.layers.size() - 1));
+                                             });
+                                           }),
+                               samples_note(models));
+  judge(claim, models, [&](const PretrainedModel& model) {
+    return std::all_of(kMasks.begin(), kMasks.end(),
+                       [&](const char* mask) { return !collapsed(curves.of(model, "full", mask)); });
+  });
+  claim.why = "Counted as collapse: less than a hundredth of μ/‖X‖ at the start.";
+  return claim;
+}
+
+Claim which_part(const std::vector<PretrainedModel>& models, const Curves& curves) {
+  Claim claim = claim_of("Wu Fig. 2, pretrained", "Which part keeps the tokens of a pretrained model apart?",
+                         "drawn, not claimed");
+  claim.measured = fmt::format(
+      "μ/‖X‖ after the last layer under its own mask, {}",
+      over_models(models, [&](const PretrainedModel& model) {
+        return of_variants(model, curves, {"san", "san+norm", "san+skip", "san+skip+norm", "full"});
+      }));
+  claim.holds = Holds::answered;
+  // By how much each part, added to pure attention, multiplies what is left.
+  claim.condition = over_models(models, [&](const PretrainedModel& model) {
+    const auto end = [&](const char* variant) {
+      return at_end(curves.of(model, variant, own_mask_name(model)));
+    };
+    return fmt::format(
+        "the norm alone leaves {:.1f} times what pure attention leaves, the skip alone {:.1f} times, "
+        "the full model {:.1f} times",
+        end("san+norm") / end("san"), end("san+skip") / end("san"), end("full") / end("san"));
+  });
+  claim.why =
+      "Parts are taken out of a model that was trained with all of them, so that weights meet tokens of a "
+      "scale "
+      "they never saw.";
+  return claim;
+}
+
+}  // namespace
+
+std::string published_model(std::string_view family) {
+  if (family == "bert" || family == "roberta" || family == "distilbert") return "bert-base-uncased";
+  if (family == "gpt2" || family == "llama" || family == "mistral" || family == "qwen2") return "gpt2";
+  if (family == "t5") return "t5-base";
+  if (family == "albert") return "albert-base-v2";
+  return "";
+}
+
+std::string_view builtin_text() {
+  return embedded::encyclopedia_txt;
+}
+
+ReportTable pretrained_table(const std::vector<PretrainedModel>& models, const std::string& source) {
+  ReportTable table{fmt::format("Pretrained models; text: {}", source),
+                    {{"model", "family", "layers", "dimensions", "heads", "norm", "own mask", "in place of",
+                      "windows", "tokens in each"}}};
+  for (const PretrainedModel& model : models) {
+    const ModelSpec& spec = spec_of(model);
+    table.rows.push_back({model.name, spec.family, std::to_string(spec.layers),
+                          std::to_string(spec.block.width), std::to_string(spec.block.heads),
+                          fmt::format("{}, {}", name_of(spec.block.norm),
+                                      spec.block.placement == Placement::post ? "post" : "pre"),
+                          own_mask_name(model), stands_in(model), std::to_string(model.texts.size()),
+                          std::to_string(tokens_of(model))});
+  }
+  return table;
+}
+
+WuPart wu_figure2_pretrained(const std::vector<PretrainedModel>& models, const RunCollapse& run) {
+  WuPart part;
+  if (models.empty()) return part;
+  Curves curves;
+  for (const PretrainedModel& model : models) {
+    std::vector<CollapseCase> cases;
+    for (const std::string_view variant : variant_names()) {
+      for (const char* mask : kMasks) {
+        cases.push_back(case_of(model, std::string(variant), mask, variant_of(variant, spec_of(model).block),
+                                parse_mask(mask, tokens_of(model))));
+      }
+    }
+    append(curves, run(cases, settings_of(model)));
+  }
+  part.claims = {pure_attention(models, curves), local_is_slower(models, curves),
+                 parts_together(models, curves), which_part(models, curves)};
+  add_figure(part, models, curves, &TokenMeasures::relative, "wu2_pretrained_relative",
+             "Pretrained: μ/‖X‖ by layer");
+  add_figure(part, models, curves, &TokenMeasures::mu, "wu2_pretrained_mu",
+             "Pretrained: μ by layer, not free of scale");
+  return part;
+}
+
+WuPart wu_figure3(const std::vector<PretrainedModel>& models, const RunCollapse& run) {
+  constexpr std::array temperatures = {1.0 / 64, 1.0, 64.0};
+  constexpr std::array labels = {"d_QK = 1/64", "d_QK = 1", "d_QK = 64"};
+  Claim slows = claim_of("Wu Fig. 3", "A smaller d_QK slows collapse in pretrained models",
+                         "the curve of 1/64 lies above those of 1 and 64");
+  Claim where = claim_of("Wu Fig. 3", "The effect is greatest under global masks and in early layers",
+                         "complete and causal gain more than windows; layers 1 to 3 more than later ones");
+  slows.measured = where.measured = kNoModel;
+  if (models.empty()) return {{slows, where}, {}, {}};
+  Curves curves;
+  for (const PretrainedModel& model : models) {
+    std::vector<CollapseCase> cases;
+    for (const char* mask : kMasks) {
+      for (std::size_t t = 0; t < temperatures.size(); ++t) {
+        BlockSpec block = variant_of("san", spec_of(model).block);
+        block.temperature = temperatures[t];
+        cases.push_back(case_of(model, fmt::format("san, {}", mask), labels[t], block,
+                                parse_mask(mask, tokens_of(model))));
+      }
+    }
+    append(curves, run(cases, settings_of(model)));
+  }
+  // How much more is left: μ/‖X‖ at d_QK = 1/64 over that at 64, window by window.
+  const auto gain = [&](const PretrainedModel& model, const char* mask, std::size_t layer) {
+    const std::string group = fmt::format("san, {}", mask);
+    std::vector<double> sharp = curves.of(model, group, labels[0]).of(layer, &TokenMeasures::relative);
+    const std::vector<double> flat = curves.of(model, group, labels[2]).of(layer, &TokenMeasures::relative);
+    for (std::size_t s = 0; s < sharp.size(); ++s) sharp[s] /= flat[s];
+    return mean_interval(sharp);
+  };
+  const auto above_one = [](const Interval& interval) {
+    return interval.count > 1 ? interval.low > 1 : interval.mean > 1;
+  };
+  slows.measured = fmt::format(
+      "SAN, μ/‖X‖ at d_QK = 1/64 over that at 64, after layer 1, {} ({})",
+      over_models(models,
+                  [&](const PretrainedModel& model) {
+                    return over_masks([&](const char* mask) { return with_interval(gain(model, mask, 1)); });
+                  }),
+      samples_note(models));
+  judge(slows, models, [&](const PretrainedModel& model) {
+    return std::all_of(kMasks.begin(), kMasks.end(),
+                       [&](const char* mask) { return above_one(gain(model, mask, 1)); });
+  });
+  slows.why = "Scores are divided by √d_QK, so that a small one sharpens attention.";
+  where.measured =
+      fmt::format("the same after the last layer, {}", over_models(models, [&](const PretrainedModel& model) {
+                    return over_masks([&](const char* mask) {
+                      return with_interval(gain(model, mask, spec_of(model).layers));
+                    });
+                  }));
+  const auto most = [&](const PretrainedModel& model, const char* a, const char* b) {
+    return std::max(gain(model, a, 1).mean, gain(model, b, 1).mean);
+  };
+  const auto global = [&](const PretrainedModel& model) {
+    return most(model, "full", "causal") > most(model, "window:1", "onesided:1");
+  };
+  const auto early = [&](const PretrainedModel& model) {
+    return gain(model, "full", 1).mean > gain(model, "full", spec_of(model).layers).mean &&
+           gain(model, "causal", 1).mean > gain(model, "causal", spec_of(model).layers).mean;
+  };
+  judge(where, models, [&](const PretrainedModel& model) { return global(model) && early(model); });
+  if (where.holds != Holds::yes && std::all_of(models.begin(), models.end(), global)) {
+    where.holds = Holds::conditionally;
+    where.condition =
+        "only masks are meant: what the first layer keeps is not lost again, so that the ratio grows";
+  }
+  where.why =
+      "The ratio compares what is left with the same weights at both temperatures; early layers gain most if "
+      "it "
+      "falls again later.";
+  WuPart part;
+  part.claims = {slows, where};
+  add_figure(part, models, curves, &TokenMeasures::relative, "wu3",
+             "Temperature in pretrained models: μ/‖X‖ by layer");
+  return part;
+}
+
+WuPart wu_figure4(const std::vector<PretrainedModel>& models, const RunCollapse& run) {
+  Claim rank = claim_of("Wu Fig. 4", "Tokens of trained models keep full rank in all layers",
+                        "rank about 100 % in bert-base-uncased, gpt2, t5-base, albert-base-v2");
+  Claim cosine = claim_of("Wu Fig. 4", "and grow anisotropic with depth",
+                          "mean |cosine| rises with the layer; the least singular value stays above 0");
+  rank.measured = cosine.measured = kNoModel;
+  if (models.empty()) return {{rank, cosine}, {}, {}};
+  Curves curves;
+  for (const PretrainedModel& model : models) {
+    CollapseSettings settings = settings_of(model);
+    settings.spectrum = Spectrum::yes;
+    append(curves, run({{"the models as they are", model.name, spec_of(model).block,
+                         model_mask(spec_of(model), tokens_of(model))}},
+                       settings));
+  }
+  const auto of = [&](const PretrainedModel& model) -> const CollapseCurve& {
+    return *std::find_if(curves.all.begin(), curves.all.end(),
+                         [&](const CollapseCurve& curve) { return curve.name == model.name; });
+  };
+  const auto least_rank = [&](const PretrainedModel& model) {
+    double least = 1;
+    for (std::size_t layer = 1; layer <= spec_of(model).layers; ++layer) {
+      for (const double share : of(model).of(layer, &TokenMeasures::rank_share))
+        least = std::min(least, share);
+    }
+    return least;
+  };
+  const auto value = [&](const PretrainedModel& model, std::size_t layer, double TokenMeasures::*measure) {
+    return mean_interval(of(model).of(layer, measure));
+  };
+  rank.measured = over_models(models, [&](const PretrainedModel& model) {
+    return fmt::format("{:.1f} % at the start, least {:.1f} % in layers 1 to {}",
+                       100 * value(model, 0, &TokenMeasures::rank_share).mean, 100 * least_rank(model),
+                       spec_of(model).layers);
+  });
+  judge(rank, models, [&](const PretrainedModel& model) { return least_rank(model) >= 0.99; });
+  rank.why =
+      "Singular values above σ₁·max(N, d)·ε of float32, of windows shorter than the width. Where a model "
+      "adds no "
+      "positions to its embeddings, equal words start as equal rows, and the first layer tells them apart.";
+  cosine.measured = over_models(models, [&](const PretrainedModel& model) {
+    const std::size_t last = spec_of(model).layers;
+    std::size_t top = 0;
+    for (std::size_t layer = 1; layer <= last; ++layer) {
+      if (value(model, layer, &TokenMeasures::mean_abs_cosine).mean >
+          value(model, top, &TokenMeasures::mean_abs_cosine).mean)
+        top = layer;
+    }
+    return fmt::format("mean |cos| {} at the start, {} after layer {}, most {} after layer {}; σ_min {}",
+                       with_interval(value(model, 0, &TokenMeasures::mean_abs_cosine)),
+                       with_interval(value(model, last, &TokenMeasures::mean_abs_cosine)), last,
+                       with_interval(value(model, top, &TokenMeasures::mean_abs_cosine)), top,
+                       with_interval(value(model, last, &TokenMeasures::least_singular)));
+  });
+  judge(cosine, models, [&](const PretrainedModel& model) {
+    const Interval start = value(model, 0, &TokenMeasures::mean_abs_cosine),
+                   end = value(model, spec_of(model).layers, &TokenMeasures::mean_abs_cosine);
+    return start.count > 1 ? end.low > start.high : end.mean > start.mean;
+  });
+  cosine.why = "Layer 0 is what enters the first layer; a norm after the last one is left out.";
+  WuPart part;
+  part.claims = {rank, cosine};
+  add_figure(part, models, curves, &TokenMeasures::rank_share, "wu4_rank",
+             "Pretrained models: rank by layer");
+  add_figure(part, models, curves, &TokenMeasures::mean_abs_cosine, "wu4_cosine",
+             "Pretrained models: mean |cosine| by layer");
+  const CollapseQuantity least = {&TokenMeasures::least_singular, "least_singular", "σ_min",
+                                  "least singular value", true};
+  CurveFigure figure = collapse_figure(curves.all, least, false);
+  figure.caption = caption(models);
+  part.figures.push_back(
+      to_figure("wu4_least_singular", "Pretrained models: least singular value by layer", "", figure));
+  return part;
+}
+
+WuPart wu_figure8_pretrained(const std::vector<PretrainedModel>& models, const RunCollapse& run) {
+  WuPart part;
+  if (models.empty()) return part;
+  Curves curves;
+  for (const PretrainedModel& model : models) {
+    std::vector<CollapseCase> cases;
+    for (const char* variant : {"san", "san+norm", "full"}) {
+      cases.push_back(case_of(model, variant, own_mask_name(model), variant_of(variant, spec_of(model).block),
+                              model_mask(spec_of(model), tokens_of(model))));
+    }
+    CollapseSettings settings = settings_of(model, 4);
+    settings.spectrum = Spectrum::yes;
+    append(curves, run(cases, settings));
+  }
+  const auto share = [&](const PretrainedModel& model, const char* variant, bool last) {
+    const auto& values = curves.of(model, variant, own_mask_name(model)).singular_values.back();
+    return values.front() > 0
+               ? (last ? values.back() : values[std::min<std::size_t>(1, values.size() - 1)]) / values.front()
+               : 0;
+  };
+  Claim claim =
+      claim_of("Wu Fig. 8, pretrained",
+               "Without LayerNorm all singular values but the first vanish; in the full model they persist",
+               "singular values by layer, pretrained BERT");
+  claim.measured = over_models(models, [&](const PretrainedModel& model) {
+    return fmt::format(
+        "σ₂/σ₁ after the last layer SAN {:.2g}, SAN+norm {:.2g}, full {:.2g}; the last σ/σ₁ "
+        "SAN {:.2g}, full {:.2g}",
+        share(model, "san", false), share(model, "san+norm", false), share(model, "full", false),
+        share(model, "san", true), share(model, "full", true));
+  });
+  const auto persists = [&](const PretrainedModel& model) {
+    return share(model, "full", false) > 1e-2 && share(model, "full", true) > 1e-5;
+  };
+  judge(claim, models,
+        [&](const PretrainedModel& model) { return share(model, "san", false) < 1e-2 && persists(model); });
+  if (claim.holds == Holds::no && std::all_of(models.begin(), models.end(), persists)) {
+    claim.holds = Holds::conditionally;
+    claim.condition =
+        "vanish is read over many more layers than these models have; in the full models they persist";
+  }
+  claim.why =
+      "Vanish: σ₂/σ₁ below a hundredth; persist: above it, and the last above 1e-5. Mean over at most 4 "
+      "windows, "
+      "each model under its own mask.";
+  part.claims = {claim};
+  CurveFigure figure = singular_value_figure(curves.all);
+  figure.caption = caption(models);
+  part.figures.push_back(
+      to_figure("wu8_pretrained", "Pretrained: singular values by layer, over the first", "", figure));
+  return part;
+}
+
+WuPart wu_figure9_pretrained(const std::vector<PretrainedModel>& models, const Executor& executor) {
+  WuPart part;
+  if (models.empty()) return part;
+  struct Cosines {
+    std::vector<double> least, mean;
+  };
+  std::vector<Cosines> of(models.size());
+  std::vector<PretrainedModel> meant;
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    for (const Matrix<float>& x : embed(*models[m].weights, models[m].texts, executor)) {
+      const TokenMeasures measures = measure_tokens<float>(x.view(), Spectrum::no);
+      of[m].least.push_back(measures.min_cosine);
+      of[m].mean.push_back(measures.mean_cosine);
+    }
+    const std::string published = published_model(spec_of(models[m]).family);
+    if (published == "bert-base-uncased" || published == "albert-base-v2") meant.push_back(models[m]);
+  }
+  const auto cosines = [&](const PretrainedModel& model) -> const Cosines& {
+    return of[static_cast<std::size_t>(
+        std::find_if(models.begin(), models.end(),
+                     [&](const PretrainedModel& each) { return each.name == model.name; }) -
+        models.begin())];
+  };
+  const auto lowest = [&](const PretrainedModel& model) {
+    const auto& least = cosines(model).least;
+    return *std::min_element(least.begin(), least.end());
+  };
+  Claim claim =
+      claim_of("Wu Fig. 9, pretrained", "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)",
+               "all ≥ 0 for pretrained BERT and ALBERT");
+  claim.measured = over_models(models, [&](const PretrainedModel& model) {
+    return fmt::format("least {:.2f}, mean {}", lowest(model),
+                       with_interval(mean_interval(cosines(model).mean)));
+  });
+  judge(claim, meant, [&](const PretrainedModel& model) { return lowest(model) >= 0; });
+  claim.why = fmt::format(
+      "The verdict is over models like BERT and ALBERT ({}), which the figure is about; the others stand "
+      "beside "
+      "them.",
+      meant.empty() ? "none here" : names_of(meant));
+  part.claims = {claim};
+  return part;
+}
+
+}  // namespace normscope
