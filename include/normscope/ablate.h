@@ -96,6 +96,9 @@ struct AblateRow {
   ProbeFinds finds;                               // empty without prompts
 
   Interval mean(double LayerEffect::*effect, std::size_t layer) const;  // over windows
+  // By how much the loss of a second copy is lower than that of the first, per prompt; empty unless causal.
+  // Knowing which tokens come back, in any order, counts as well.
+  std::vector<double> copy_gain() const;
 };
 
 struct Ablation {
@@ -131,7 +134,7 @@ enum class RetrievalVerdict {
   failed,      // the row has no values
 };
 struct RetrievalChange {
-  std::string measure;  // "copy", "lookup", "finds"
+  std::string measure;  // "gain" (of copies, in nats), "copy" and "lookup" (choice), "finds"
   Interval trained, changed, difference;
   double chance = 0;
   RetrievalVerdict verdict = RetrievalVerdict::untestable;

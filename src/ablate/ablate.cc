@@ -647,6 +647,12 @@ Interval AblateRow::mean(double LayerEffect::*effect, std::size_t layer) const {
   return mean_interval(values);
 }
 
+std::vector<double> AblateRow::copy_gain() const {
+  std::vector<double> gain;
+  for (std::size_t k = 0; k < first_loss.size(); ++k) gain.push_back(first_loss[k] - copy.loss[k]);
+  return gain;
+}
+
 Ablation ablate(const ModelWeights& weights, std::span<const std::vector<std::uint32_t>> windows,
                 const AblateSettings& settings, const Executor& executor,
                 const std::function<void(std::size_t, std::size_t)>& progress) {
@@ -668,6 +674,8 @@ std::vector<RetrievalChange> retrieval_changes(const Ablation& ablation, std::si
                        double chance) {
     if (!a.empty()) result.push_back(retrieval_change(name, a, b, chance, failed));
   };
+  const std::vector<double> gain = trained.copy_gain(), changed_gain = changed.copy_gain();
+  add("gain", gain, changed_gain, 0);
   add("copy", trained.copy.choice, changed.copy.choice, trained.copy.chance);
   add("lookup", trained.lookup.choice, changed.lookup.choice, trained.lookup.chance);
   add("finds", trained.finds.share, changed.finds.share, trained.finds.chance);

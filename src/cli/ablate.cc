@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 struct AblateCall {
   TextCall text;
   std::vector<std::string> norms = {"none", "center", "rmsnorm", "layernorm"};
-  std::string layers, prompts = "32", length = "32", probe_tokens = "text";
+  std::string layers, mask_token, prompts = "32", length = "32", probe_tokens = "text";
   bool drop_affine = false, rescale = false;
 };
 
@@ -71,11 +71,19 @@ void take_special_tokens(const ModelText& text, AblateSettings& settings) {
   }
 }
 
-void take_mask_token(const Checkpoint& checkpoint, AblateSettings& settings) {
-  if (!checkpoint.tokenizer || checkpoint.weights->spec().causal) return;
+// Of encoders: what hides a token.
+void take_mask_token(const Checkpoint& checkpoint, const std::string& given, AblateSettings& settings) {
+  const ModelSpec& spec = checkpoint.weights->spec();
+  if (!given.empty()) {
+    if (spec.causal) throw InputError("--mask-token is for encoders; this model predicts the next token.");
+    settings.mask_token =
+        static_cast<std::uint32_t>(parse_count(given, "--mask-token", 0, spec.vocabulary - 1));
+    return;
+  }
+  if (!checkpoint.tokenizer || spec.causal) return;
   for (const char* name : {"[MASK]", "<mask>"}) {
     const auto id = checkpoint.tokenizer->id(name);
-    if (id && *id < checkpoint.weights->spec().vocabulary) settings.mask_token = id;
+    if (id && *id < spec.vocabulary) settings.mask_token = id;
   }
 }
 
@@ -97,7 +105,7 @@ Plan resolve(const AblateCall& call, const Common& common) {
     settings.layers = parse_range(call.layers, "--layers", 0, spec.layers - 1, spec.layers);
   plan.text = read_model_text(plan.checkpoint, call.text);
   take_special_tokens(plan.text, settings);
-  take_mask_token(plan.checkpoint, settings);
+  take_mask_token(plan.checkpoint, call.mask_token, settings);
   if (call.probe_tokens == "text") {
     for (const Token& token : plan.text.tokens) settings.probe_tokens.push_back(token.id);
     if (settings.probe_tokens.size() > spec.vocabulary) {
@@ -138,6 +146,7 @@ Json options_json(const Plan& plan, const AblateCall& call) {
           {"windows", plan.text.windows.size()},
           {"norms", norms},
           {"layers", plan.settings.layers},
+          {"mask_token", plan.settings.mask_token ? Json(*plan.settings.mask_token) : Json(nullptr)},
           {"drop_affine", call.drop_affine},
           {"rescale", call.rescale},
           {"prompts", plan.settings.prompts},
@@ -197,7 +206,10 @@ Json row_json(const AblateRun& run, std::size_t r) {
   Json probe = Json::object();
   if (!row.copy.loss.empty()) {
     probe["copy"] = scores_json(row.copy);
-    if (!row.first_loss.empty()) probe["copy"]["first_loss"] = interval_json(mean_interval(row.first_loss));
+    if (!row.first_loss.empty()) {
+      probe["copy"]["first_loss"] = interval_json(mean_interval(row.first_loss));
+      probe["copy"]["gain"] = interval_json(mean_interval(row.copy_gain()));
+    }
     probe["lookup"] = scores_json(row.lookup);
   }
   if (!row.finds.share.empty()) {
@@ -295,6 +307,8 @@ void add_ablate(CLI::App& app, Common& common) {
                     "Without the learned gain and bias, which stay otherwise, also where the norm is none");
   command->add_flag("--rescale", call->rescale,
                     "Also with a constant per layer that keeps the mean norm of what enters attention");
+  option("--mask-token", call->mask_token, "ID",
+         "What hides tokens from an encoder with a head, whose loss is then measured [the tokenizer's]");
   option("--prompts", call->prompts, "N", "Prompts of each kind of the retrieval probe; 0: none")
       ->capture_default_str();
   option("--probe-length", call->length, "N", "Random tokens of a prompt, which come twice")

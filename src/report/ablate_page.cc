@@ -89,6 +89,7 @@ std::string range_of(const std::vector<std::size_t>& layers, std::size_t count) 
 }
 
 const char* words_for(const std::string& measure) {
+  if (measure == "gain") return "copy gain: loss of the first copy less that of the second, nats";
   if (measure == "copy") return "copy: the right token leads those of the prompt";
   if (measure == "lookup") return "lookup: the right value leads those of the prompt";
   return "the best head finds the token";
@@ -114,7 +115,7 @@ std::vector<std::vector<std::string>> ablate_table(const AblateRun& run) {
   const Ablation& ablation = run.ablation;
   const AblateRow& trained = ablation.rows.front();
   const bool loss = ablation.loss != Ablation::Loss::none, asks = !trained.copy.choice.empty(),
-             probe = !trained.finds.share.empty();
+             gains = !trained.first_loss.empty(), probe = !trained.finds.share.empty();
   std::vector<std::vector<std::string>> rows = {{"norm before attention"}};
   const auto head = [&](const char* title) { rows[0].emplace_back(title); };
   if (loss) {
@@ -125,6 +126,7 @@ std::vector<std::vector<std::string>> ablate_table(const AblateRun& run) {
   head("cosine");
   head("entropy");
   head("highest weight");
+  if (gains) head("copy gain");
   if (asks) {
     head("copy");
     head("lookup");
@@ -143,6 +145,7 @@ std::vector<std::vector<std::string>> ablate_table(const AblateRun& run) {
     add(failed ? Interval{} : row.mean(&LayerEffect::cosine, run.layers - 1));
     add(over_layers(row, &LayerEffect::entropy));
     add(over_layers(row, &LayerEffect::largest_weight));
+    if (gains) add(mean_interval(row.copy_gain()));
     if (asks) {
       add(mean_interval(row.copy.choice));
       add(mean_interval(row.lookup.choice));
@@ -177,9 +180,9 @@ std::vector<std::vector<std::string>> ablate_claim_table(const AblateRun& run) {
                                                  "changed", "difference (95 %)", "verdict"}};
   for (std::size_t r = 1; r < run.ablation.rows.size(); ++r) {
     for (const RetrievalChange& change : retrieval_changes(run.ablation, r)) {
-      rows.push_back({run.ablation.rows[r].name, words_for(change.measure), percent(change.chance),
-                      shown(change.trained), shown(change.changed), signed_shown(change.difference),
-                      name_of(change.verdict)});
+      rows.push_back({run.ablation.rows[r].name, words_for(change.measure),
+                      change.chance > 0 ? percent(change.chance) : "0", shown(change.trained),
+                      shown(change.changed), signed_shown(change.difference), name_of(change.verdict)});
     }
   }
   if (rows.size() == 1) rows.clear();
@@ -232,9 +235,10 @@ std::vector<std::string> ablate_sentences(const AblateRun& run) {
         "at {}; chance {}.",
         run.prompts, ablation.probe_length,
         ablation.probe_from_vocabulary ? "of the vocabulary" : "of the text",
-        asks ? fmt::format(" Copy and lookup: the right token leads those of the prompt; chance {} and {}.",
-                           percent(ablation.rows.front().copy.chance),
-                           percent(ablation.rows.front().lookup.chance))
+        asks ? fmt::format(
+                   "{} Copy and lookup: the right token leads those of the prompt; chance {} and {}.",
+                   run.causal ? " Copy gain: loss of first copies less that of second ones, in nats." : "",
+                   percent(ablation.rows.front().copy.chance), percent(ablation.rows.front().lookup.chance))
              : "",
         run.causal ? "the token after its earlier copy" : "its earlier copy",
         percent(ablation.rows.front().finds.chance)));
@@ -256,7 +260,8 @@ std::string ablate_verdict(const AblateRun& run) {
     std::vector<std::string> worse, kept, unknown;
     for (const RetrievalChange& change : retrieval_changes(run.ablation, r)) {
       const std::string facts =
-          fmt::format("{} {:.3g} → {:.3g}", change.measure, change.trained.mean, change.changed.mean);
+          fmt::format("{} {:.3g} → {:.3g}", change.measure == "gain" ? "copy gain" : change.measure,
+                      change.trained.mean, change.changed.mean);
       (change.verdict == RetrievalVerdict::worse       ? worse
        : change.verdict == RetrievalVerdict::not_worse ? kept
                                                        : unknown)

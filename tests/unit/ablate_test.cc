@@ -352,6 +352,8 @@ TEST(RetrievalProbe, RandomModelsAnswerByChance) {
     EXPECT_NEAR(mean_interval(trained.lookup.choice).mean, trained.lookup.chance, 0.06);
     EXPECT_NEAR(mean_interval(trained.copy.choice).mean, trained.copy.chance, 0.06);
     EXPECT_NEAR(trained.lookup.chance, 1.0 / 8, 1e-12);
+    ASSERT_EQ(trained.copy_gain().size(), 200u);
+    EXPECT_EQ(trained.copy_gain()[7], trained.first_loss[7] - trained.copy.loss[7]);
     EXPECT_LT(mean_interval(trained.finds.share).mean, 0.3);
   }
 }
