@@ -19,7 +19,7 @@ fs::path variable(const char* name) {
 }  // namespace
 
 fs::path data_directory() {
-  if (const fs::path named = variable("NORMSCOPE_DATA"); !named.empty()) return named;
+  if (fs::path named = variable("NORMSCOPE_DATA"); !named.empty()) return named;
   if (const fs::path data = variable("XDG_DATA_HOME"); data.is_absolute()) return data / "normscope";
   if (const fs::path home = variable("HOME"); !home.empty()) return home / ".local/share/normscope";
   throw InputError(
