@@ -107,6 +107,7 @@ class ChangedModel : public ModelWeights {
   }
   NormWeights final_norm() const override { return trained_.final_norm(); }
   HeadWeights head() const override { return trained_.head(); }
+  Matrix<float> words() const override { return trained_.words(); }
 
   ForwardChanges changes() const {
     ForwardChanges changes;

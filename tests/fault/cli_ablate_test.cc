@@ -105,8 +105,10 @@ TEST_F(AblateCommand, RefusesWrongCalls) {
   expect_refused(call("gpt2") + "--norm ''", {"norm"});
   expect_refused(call("gpt2") + "--layers 3", {"--layers", "2"});
   expect_refused(call("albert") + "--layers 0", {"linear map"});
-  expect_refused(call("gpt2") + "--prompts -1", {"--prompts"});
-  expect_refused(call("gpt2") + "--probe-length 3", {"--probe-length", "4"});
+  const std::string plain = "ablate " + model("gpt2") + " --ids " + path("ids.txt");
+  expect_refused(plain + " --prompts -1", {"--prompts"});
+  expect_refused(plain + " --probe-length 3", {"--probe-length", "4"});
+  expect_refused(plain + " --window 17", {"--window", "16"});
   expect_refused(call("gpt2") + "--probe-tokens words", {"--probe-tokens", "vocabulary"});
   expect_refused(call("gpt2") + "--mask-token 4", {"--mask-token", "encoders"});
   expect_refused(call("bert") + "--mask-token 50", {"--mask-token", "49"});
