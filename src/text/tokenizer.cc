@@ -26,15 +26,19 @@ struct Tokenizer::Parts {
   std::unique_ptr<const text::PostProcessor> post_processor;
   std::unique_ptr<const text::Decoder> decoder;
   text::AddedTokens added;
+  // Ids that stand for no text although a text may spell them: special only when decoded.
+  std::vector<std::uint32_t> silent;
 
   // What a tokenizer.json says around a model; names that are not there stand for nothing to do.
-  Parts(const text::Node& node, std::unique_ptr<const text::Model> its_model)
+  Parts(const text::Node& node, std::unique_ptr<const text::Model> its_model,
+        std::vector<std::uint32_t> its_silent = {})
       : normalizer(make(node, "normalizer", text::make_normalizer)),
         pre_tokenizer(make(node, "pre_tokenizer", text::make_pre_tokenizer)),
         model(std::move(its_model)),
         post_processor(make(node, "post_processor", text::make_post_processor)),
         decoder(make(node, "decoder", text::make_decoder)),
-        added(added_tokens(node), model->vocabulary(), normalizer.get()) {}
+        added(added_tokens(node), model->vocabulary(), normalizer.get()),
+        silent(std::move(its_silent)) {}
 
  private:
   template <class Made>
@@ -240,7 +244,9 @@ Tokenizer Tokenizer::from_llama2c(std::string_view tokenizer_bin, std::string_vi
           {{"type", "Strip"}, {"content", " "}, {"start", 1U}, {"stop", 0U}}}}}}};
   auto model = std::make_unique<text::Bpe>(std::move(vocabulary), std::move(merges), std::move(settings),
                                            std::string(label));
-  return Tokenizer(std::make_shared<const Parts>(text::Node(file, std::string(label)), std::move(model)));
+  // <s> and </s>; in a text they are characters like any others.
+  return Tokenizer(std::make_shared<const Parts>(text::Node(file, std::string(label)), std::move(model),
+                                                 std::vector<std::uint32_t>{1, 2}));
 }
 
 std::vector<Token> Tokenizer::encode(std::string_view text, SpecialTokens special) const {
@@ -288,6 +294,8 @@ std::vector<Token> Tokenizer::encode(std::string_view text, SpecialTokens specia
 std::string Tokenizer::decode(std::span<const std::uint32_t> ids, SpecialTokens special) const {
   std::vector<std::string> tokens;
   for (const std::uint32_t id : ids) {
+    const bool silent = std::find(parts_->silent.begin(), parts_->silent.end(), id) != parts_->silent.end();
+    if (silent && special == SpecialTokens::omit) continue;
     auto token = parts_->added.decoded(id);
     if (!token) {
       if (const auto known = parts_->model->vocabulary().token(id)) token = std::string(*known);
