@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -20,6 +19,7 @@
 #include "clock.h"
 #include "normscope/collapse.h"
 #include "normscope/record.h"
+#include "products.h"
 #include "python_process.h"
 
 namespace normscope::bench {
@@ -76,18 +76,6 @@ double operations(const Model& model, bool feed_forward) {
          (2 * n * d * 3 * d + 4 * n * n * d + 2 * n * d * d + (feed_forward ? 4 * n * d * f : 0));
 }
 
-// Best and median of the turns, per sample.
-struct Times {
-  std::vector<double> wall, cpu;
-
-  void add(Duration turn, std::size_t samples) {
-    wall.push_back(turn.wall / static_cast<double>(samples));
-    cpu.push_back(turn.cpu / static_cast<double>(samples));
-  }
-  double best() const { return wall.empty() ? NAN : *std::min_element(wall.begin(), wall.end()); }
-  double best_cpu() const { return cpu.empty() ? NAN : *std::min_element(cpu.begin(), cpu.end()); }
-};
-
 // --- normscope: a sample per lane, lanes side by side, layer by layer, as `collapse` does ---
 
 class Normscope {
@@ -119,72 +107,7 @@ class Normscope {
   std::vector<Matrix<float>> x_;
 };
 
-// --- the products alone ---
-
-#ifdef BENCH_HAVE_OPENBLAS
-class Products {
- public:
-  Products(const Model& model, const Executor& executor) : model_(model), executor_(executor) {
-    const std::size_t n = model.tokens(), d = model.call.width;
-    for (const Matrix<float>& x : model.start) {
-      lanes_.push_back({x, {n, 3 * d}, {n, n}, {n, d}, {n, model.call.feed_forward}});
-    }
-  }
-
-  Duration run(bool feed_forward) {
-    const Stopwatch stopwatch(CLOCK_PROCESS_CPUTIME_ID);
-    for (const BlockWeights<float>& weights : model_.layers) {
-      executor_.for_each(lanes_.size(), [&](std::size_t s) { run_layer(weights, feed_forward, lanes_[s]); });
-    }
-    return stopwatch.elapsed();
-  }
-
- private:
-  struct Lane {
-    Matrix<float> x, qkv, scores, y, hidden;
-  };
-
-  // c = a·op(b), with a rows × inner, c rows × cols.
-  static void multiply(CBLAS_TRANSPOSE op, std::size_t rows, std::size_t cols, std::size_t inner,
-                       const float* a, std::size_t a_stride, const float* b, std::size_t b_stride, float* c,
-                       std::size_t c_stride) {
-    const auto size = [](std::size_t value) { return static_cast<blasint>(value); };
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, op, size(rows), size(cols), size(inner), 1, a, size(a_stride), b,
-                size(b_stride), 0, c, size(c_stride));
-  }
-
-  void run_layer(const BlockWeights<float>& weights, bool feed_forward, Lane& lane) const {
-    const std::size_t n = model_.tokens(), d = model_.call.width, f = model_.call.feed_forward,
-                      width = d / model_.call.heads;
-    const auto linear = [&](const Matrix<float>& in, const Matrix<float>& w, Matrix<float>& out) {
-      multiply(CblasNoTrans, n, w.cols(), w.rows(), in.data(), in.cols(), w.data(), w.cols(), out.data(),
-               out.cols());
-    };
-    linear(lane.x, weights.query_key_value, lane.qkv);
-    for (std::size_t head = 0; head < model_.call.heads; ++head) {
-      const float* query = lane.qkv.data() + head * width;
-      multiply(CblasTrans, n, n, width, query, 3 * d, query + d, 3 * d, lane.scores.data(), n);
-      multiply(CblasNoTrans, n, width, n, lane.scores.data(), n, query + 2 * d, 3 * d,
-               lane.y.data() + head * width, d);
-    }
-    linear(lane.y, weights.output, lane.x);
-    if (!feed_forward || f == 0) return;
-    linear(lane.x, weights.up, lane.hidden);
-    linear(lane.hidden, weights.down, lane.x);
-  }
-
-  const Model& model_;
-  const Executor& executor_;
-  std::vector<Lane> lanes_;
-};
-#endif
-
 // --- PyTorch ---
-
-void write_numbers(std::ofstream& file, const Matrix<float>& matrix) {
-  file.write(reinterpret_cast<const char*>(matrix.data()),  // NOLINT: bytes of floats
-             static_cast<std::streamsize>(matrix.values().size() * sizeof(float)));
-}
 
 class PyTorch {
  public:
@@ -360,7 +283,7 @@ int compare(const Call& call) {
   }
 
 #ifdef BENCH_HAVE_OPENBLAS
-  Products products(model, executor);
+  Products products(model.layers, call.heads, model.start, executor);
 #endif
   for (std::size_t turn = 0; turn < call.turns; ++turn) {
     for (Row& row : rows) {

@@ -12,6 +12,7 @@
 // Verdicts are exact for the numbers given: floating point proposes a certificate, a rigorous error bound
 // accepts it, and rational arithmetic decides whatever the bound cannot.
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -83,6 +84,8 @@ struct KeyOptions {
   bool exact = false;        // verify every certificate in rational arithmetic, repair until it verifies
   bool prefix = false;
   std::optional<double> query_norm;
+  // Told now and then how many distinct keys of how many have a verdict; from any thread.
+  std::function<void(std::size_t done, std::size_t all)> progress = {};
 };
 
 struct KeyCounts {

@@ -82,6 +82,8 @@ class ModelWeights {
   virtual NormWeights final_norm() const = 0;
   // Throws InputError if there is no head.
   virtual HeadWeights head() const = 0;
+  // The word embeddings alone: V × embedding width. Throws InputError where they are not known apart.
+  virtual Matrix<float> words() const;
 };
 
 // The same shape before training: weights N(0, initializer_range²), biases 0, gains 1.

@@ -53,7 +53,8 @@ struct ReachableOptions {
   RankPolicy rank = RankPolicy::numerical;
   double unit_roundoff = 0x1p-53, smallest_rounding = 0;  // as in KeyOptions, for the rank policy
   // bound: the search for a key ends as soon as its verdict is proven, and the margins are bounds on either
-  // side, possibly wide; exact: it goes on until they meet but for rounding.
+  // side, possibly wide; exact: it goes on until they meet but for rounding, which
+  // weight_gap implies.
   Margins margins = Margins::bound;
   bool certificates = true;
   // If given, largest weights are sought until their logarithm is known to within this.

@@ -7,7 +7,9 @@ namespace normscope::checkpoint {
 
 std::optional<std::filesystem::path> data_directory() {
   if (const auto own = path_in_environment("NORMSCOPE_DATA")) return own;
-  if (const auto data = path_in_environment("XDG_DATA_HOME")) return *data / "normscope";
+  // The XDG specification has relative paths ignored.
+  if (const auto data = path_in_environment("XDG_DATA_HOME"); data && data->is_absolute())
+    return *data / "normscope";
   if (const auto home = path_in_environment("HOME")) return *home / ".local" / "share" / "normscope";
   return std::nullopt;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "checkpoint/small_file.h"
 #include "io/sentence.h"
@@ -53,10 +52,10 @@ bool is_plain_name(std::string_view name) {
          name.find_first_of(std::string_view("/\\:\0", 4)) == std::string_view::npos;
 }
 
-// Tensors by the file that holds them, files in the order of their names.
-std::map<std::string, std::vector<std::string>> read_index(const fs::path& path) {
-  const std::string label = quoted_path(path.string());
-  const nlohmann::json index = text::parse_json(read_small_file(path, kLongestIndex), label);
+}  // namespace
+
+std::map<std::string, std::vector<std::string>> read_index(std::string_view json, const std::string& label) {
+  const nlohmann::json index = text::parse_json(json, label);
   const text::Node map = text::Node(index, label).at("weight_map");
   if (!map.value().is_object()) map.fail("expected an object that names a file for each tensor");
   std::map<std::string, std::vector<std::string>> files;
@@ -77,8 +76,6 @@ std::map<std::string, std::vector<std::string>> read_index(const fs::path& path)
            "save the model in larger files");
   return files;
 }
-
-}  // namespace
 
 TensorSet TensorSet::open(const fs::path& directory) {
   const auto single = [&](const std::string& name) {
@@ -120,7 +117,7 @@ void TensorSet::add_file(const fs::path& path) {
 }
 
 void TensorSet::add_indexed(const fs::path& index) {
-  for (const auto& [file, tensors] : read_index(index)) {
+  for (const auto& [file, tensors] : read_index(read_small_file(index, kLongestIndex), label_)) {
     const fs::path path = index.parent_path() / file;
     if (!is_file(path))
       reject(quoted_path(path.string()), fmt::format("is missing, though {} names it", label_),

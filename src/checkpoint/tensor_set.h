@@ -2,13 +2,19 @@
 // The tensors of a model's directory: one .safetensors file, or several with an index that says which tensor
 // is in which (model.safetensors.index.json).
 #include <filesystem>
+#include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "checkpoint/tensor_source.h"
 
 namespace normscope::checkpoint {
+
+// The content of an index: tensors by the file that holds them. Throws InputError if a file is not named as
+// one beside the index.
+std::map<std::string, std::vector<std::string>> read_index(std::string_view json, const std::string& label);
 
 class TensorSet : public TensorSource {
  public:

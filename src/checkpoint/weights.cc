@@ -88,6 +88,13 @@ class CheckpointWeights : public ModelWeights {
     return sum;
   }
 
+  Matrix<float> words() const override {
+    Matrix<float> rows(spec().vocabulary, spec().width_of_embedding());
+    read_finite_rows(*tensors_, find_one(body(family().word), ".weight"), 0,
+                     {rows.data(), rows.rows() * rows.cols()});
+    return rows;
+  }
+
   EmbeddingWeights embedding() const override {
     EmbeddingWeights weights;
     if (!family().embedding_norm.empty())

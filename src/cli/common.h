@@ -31,6 +31,7 @@ struct Common {
 CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, const std::string& description,
                       const std::vector<std::string>& examples);
 
+void add_ablate(CLI::App& app, Common& common);
 void add_collapse(CLI::App& app, Common& common);
 void add_data(CLI::App& app, Common& common);
 void add_heatmap(CLI::App& app, Common& common);
@@ -40,6 +41,7 @@ void add_mask(CLI::App& app, Common& common);
 void add_train(CLI::App& app, Common& common);
 void add_paper(CLI::App& app, Common& common);
 void add_scan(CLI::App& app, Common& common);
+void add_vocab(CLI::App& app, Common& common);
 void add_serve(CLI::App& app, Common& common);
 void add_report(CLI::App& app, Common& common);
 

@@ -59,6 +59,7 @@ fetch::Fetched fetch_with_progress(const fetch::DataSet& set, const Common& comm
 
 void run_get(const std::vector<std::string>& names, const Common& common) {
   std::vector<const fetch::DataSet*> sets;  // all names are known before anything is fetched
+  sets.reserve(names.size());
   for (const std::string& name : names) sets.push_back(&fetch::data_set(name));
   Json results = begun("data get");
   results["data"] = Json::array();

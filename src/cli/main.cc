@@ -132,6 +132,8 @@ int run(const std::vector<std::string>& arguments) {
   Common common;
   add_keys(app, common);
   add_scan(app, common);
+  add_vocab(app, common);
+  add_ablate(app, common);
   add_heatmap(app, common);
   add_collapse(app, common);
   add_mask(app, common);

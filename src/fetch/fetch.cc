@@ -94,7 +94,7 @@ std::string address_of(const DataSet& set) {
     throw Error(fmt::format("npm does not find the package {} ({}); check the network and npm's registry.",
                             package_of(set), end.complaint.empty() ? "without a reason" : end.complaint));
   const auto parsed = nlohmann::json::parse(answer, nullptr, false);
-  const std::string address = parsed.is_string() ? parsed.get<std::string>() : "";
+  std::string address = parsed.is_string() ? parsed.get<std::string>() : "";
   if (!address.starts_with("https://") && !address.starts_with("http://"))
     throw Error(fmt::format("npm did not tell where the package {} is (it said {}); try again.",
                             package_of(set), io::quoted_name(answer)));

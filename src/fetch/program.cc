@@ -75,6 +75,7 @@ class Child {
 // The child sees nothing of ours but the two pipes, and signals act on it as usual.
 int spawn(const std::vector<std::string>& arguments, const Pipe& out, const Pipe& err, pid_t& id) {
   std::vector<char*> words;
+  words.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -109,7 +110,7 @@ std::string main_line(const std::string& text) {
   std::string last;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, std::min(end - begin, kLongestLine));
+    std::string line = text.substr(begin, std::min(end - begin, kLongestLine));
     if (line.find("rror") != std::string::npos || line.find("ERR!") != std::string::npos) return line;
     if (!line.empty()) last = line;
     begin = end + 1;

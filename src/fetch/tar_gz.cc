@@ -31,21 +31,19 @@ class Inflater {
   ~Inflater() { inflateEnd(&stream_); }
 
   void read(std::span<std::byte> into) {
-    if (into.size() > left_)
-      io::reject(label_, "unpacks to more bytes than any package of ours",
-                 "it is not what it should be; fetch it again");
-    left_ -= into.size();
     while (!into.empty()) {
-      if (stream_.avail_in == 0) refill();
-      const std::size_t now = std::min<std::size_t>(into.size(), 1 << 30);
-      stream_.next_out = reinterpret_cast<Bytef*>(into.data());
-      stream_.avail_out = static_cast<uInt>(now);
-      const int status = inflate(&stream_, Z_NO_FLUSH);
-      into = into.subspan(now - stream_.avail_out);
-      if (status == Z_STREAM_END && !into.empty())
-        next_member();
-      else if (status != Z_OK && status != Z_STREAM_END)
-        reject_damaged("its compressed data are wrong");
+      const std::size_t got = read_some(into);
+      if (got == 0) reject_damaged("it ends too early");
+      into = into.subspan(got);
+    }
+  }
+
+  // Up to the end, where gzip's own checksum is; nothing but zeros may come.
+  void read_padding() {
+    std::array<std::byte, kBlock> zeros;
+    while (const std::size_t got = read_some(zeros)) {
+      if (std::any_of(zeros.begin(), zeros.begin() + got, [](std::byte b) { return b != std::byte{0}; }))
+        reject_damaged("something follows its end");
     }
   }
 
@@ -54,17 +52,36 @@ class Inflater {
   }
 
  private:
-  void refill() {
+  // At least one byte, or 0 at the end. gzip allows one compressed stream after the other.
+  std::size_t read_some(std::span<std::byte> into) {
+    const std::size_t room = std::min<std::size_t>(into.size(), 1 << 30);
+    stream_.next_out = reinterpret_cast<Bytef*>(into.data());
+    stream_.avail_out = static_cast<uInt>(room);
+    while (stream_.avail_out == room) {
+      if (stream_.avail_in == 0 && !refill()) {
+        if (ended_) return 0;
+        reject_damaged("it ends too early");
+      }
+      if (ended_) inflateReset(&stream_);
+      const int status = inflate(&stream_, Z_NO_FLUSH);
+      ended_ = status == Z_STREAM_END;
+      if (status != Z_OK && !ended_) reject_damaged("its compressed data are wrong");
+    }
+    const std::size_t got = room - stream_.avail_out;
+    if (got > left_)
+      io::reject(label_, "unpacks to more bytes than any package of ours",
+                 "it is not what it should be; fetch it again");
+    left_ -= got;
+    return got;
+  }
+
+  bool refill() {
     const std::uint64_t now = std::min<std::uint64_t>(input_.size(), archive_.size() - position_);
-    if (now == 0) reject_damaged("it ends too early");
     archive_.read(position_, std::span(input_).first(now));
     position_ += now;
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
     stream_.avail_in = static_cast<uInt>(now);
-  }
-  // gzip allows one compressed stream after the other.
-  void next_member() {
-    if (inflateReset(&stream_) != Z_OK) reject_damaged("its compressed data are wrong");
+    return now > 0;
   }
 
   const io::Bytes& archive_;
@@ -72,6 +89,7 @@ class Inflater {
   std::uint64_t left_, position_ = 0;
   std::vector<std::byte> input_;
   z_stream stream_{};
+  bool ended_ = false;  // the present compressed stream
 };
 
 using Header = std::array<std::byte, kBlock>;
@@ -124,6 +142,7 @@ class Reader {
       if (!checksum_holds(header_)) bytes_.reject_damaged("the checksum of an entry is wrong");
       read_entry(std::to_integer<char>(header_[156]), visit);
     }
+    bytes_.read_padding();
   }
 
  private:

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -102,6 +103,7 @@ class SetDecider {
         const auto search = make_key_search(placed_.frame, placed_.options.margins);
         for (std::size_t k = piece * kPiece; k < std::min(m, (piece + 1) * kPiece); ++k)
           decide_one(k, *search, nullptr);
+        report(std::min(kPiece, m - piece * kPiece));
       });
       return;
     }
@@ -126,6 +128,7 @@ class SetDecider {
         decide_piece(
             std::span(order).subspan(begin + piece * kPiece, std::min(kPiece, end - begin - piece * kPiece)),
             likely, discovered[piece]);
+        report(std::min(kPiece, end - begin - piece * kPiece));
       });
       if (end == m) break;
       for (const auto& keys : discovered)
@@ -133,6 +136,11 @@ class SetDecider {
       for (std::size_t k = begin; k < end; ++k)
         if (distinct_[order[k]].verdict == Verdict::selectable) likely.add(order[k], placed_.frame);
     }
+  }
+
+  void report(std::size_t keys) {
+    const std::size_t done = done_ += keys;
+    if (placed_.options.progress) placed_.options.progress(done, distinct_.size());
   }
 
   void add_extremes_along_axes(LikelyVertices& likely) const {
@@ -389,6 +397,7 @@ class SetDecider {
   const PlacedKeys placed_;
   const Executor& executor_;
   std::vector<KeyVerdict> distinct_;
+  std::atomic<std::size_t> done_ = 0;
 };
 
 }  // namespace

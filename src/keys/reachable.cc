@@ -59,6 +59,7 @@ class ReachableDecider {
       : queries_(queries),
         options_(options),
         executor_(executor),
+        margins_(options.weight_gap ? Margins::exact : options.margins),
         key_options_(key_options(options)),
         placed_(keys, offsets, key_options_) {
     place();
@@ -267,13 +268,13 @@ class ReachableDecider {
       const auto point = scored_.points[k];
       const double lower = std::inner_product(point.begin(), point.end(), query.begin(), 0.0) - top[s].score -
                            scored_.score_error;
-      if (options_.margins == Margins::bound && lower > 0) {
+      if (margins_ == Margins::bound && lower > 0) {
         distinct_[k].verdict = Verdict::selectable;
         distinct_[k].margin = lower * placed_.hull.unit;
         distinct_[k].margin_bound = farthest_from(k, top[s].index);
         distinct_[k].witness = query_of(query.first(f - 1));
       } else {
-        take(search.decide(k, top[s].index, options_.margins), k);
+        take(search.decide(k, top[s].index, margins_), k);
       }
     }
   }
@@ -364,6 +365,8 @@ class ReachableDecider {
   const QueryBall& queries_;
   const ReachableOptions& options_;
   const Executor& executor_;
+  // The query of the widest margin is the best place to look for the largest weight from.
+  const Margins margins_;
   const KeyOptions key_options_;
   const PlacedKeys placed_;
   std::vector<double> centre_;  // in the frame

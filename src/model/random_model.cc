@@ -25,6 +25,12 @@ class RandomModel : public ModelWeights {
     return x;
   }
 
+  Matrix<float> words() const override {
+    Matrix<float> rows(spec_.vocabulary, spec_.width_of_embedding());
+    for (std::size_t v = 0; v < spec_.vocabulary; ++v) add_row(rows[v], Part::word, v);
+    return rows;
+  }
+
   EmbeddingWeights embedding() const override {
     EmbeddingWeights weights;
     if (spec_.width_of_embedding() != spec_.block.width)
@@ -99,6 +105,10 @@ class RandomModel : public ModelWeights {
 };
 
 }  // namespace
+
+Matrix<float> ModelWeights::words() const {
+  throw InputError("The word embeddings of this model are not known apart from its other weights.");
+}
 
 std::unique_ptr<ModelWeights> random_model(const ModelSpec& spec, std::uint64_t seed) {
   return std::make_unique<RandomModel>(spec, seed);

@@ -165,6 +165,28 @@ Figure share_figure(const ScanRun& run, const ScanSummary& summary) {
       figure);
 }
 
+// Which head can give some token least: selectable is not yet attended to.
+std::string weight_sentence(const ScanRun& run) {
+  const ScanSummary summary = summarize(run);
+  const Head* least = nullptr;
+  std::size_t layer = 0, head = 0;
+  for (std::size_t l = 0; l < summary.layers.size(); ++l) {
+    for (std::size_t h = 0; h < summary.layers[l].heads.size(); ++h) {
+      const Head& here = summary.layers[l].heads[h];
+      if (!std::isfinite(here.least_largest_weight)) continue;
+      if (least != nullptr && here.least_largest_weight >= least->least_largest_weight) continue;
+      least = &here;
+      layer = summary.layers[l].layer;
+      head = run.windows.front().layers[l].heads[h].head;
+    }
+  }
+  if (least == nullptr) return "";
+  return fmt::format(
+      " In layer {} head {} the best query the layer can form gives some token {:.2g} % of the attention "
+      "and the median token {:.2g} %.",
+      layer, head, 100 * least->least_largest_weight, 100 * least->median_largest_weight);
+}
+
 // "unselectable in layer 3 head 7, …"
 std::string hint(const ScanWindow& window, KeySpace space, std::size_t token) {
   std::string text;
@@ -292,28 +314,45 @@ std::string scan_verdict(const ScanRun& run) {
                           set_name(space), found.in_all, found.sets);
     }
   }
-  return text;
+  return text + weight_sentence(run);
 }
 
 ReportTable scan_table(const ScanRun& run) {
   const ScanSummary summary = summarize(run);
   ReportTable table;
   table.title = "Unselectable tokens, per cent; what the norm takes away; what the queries did";
-  std::vector<std::string> header = {"layer"};
-  if (asks_for(run, KeySpace::before)) header.push_back("before");
-  if (asks_for(run, KeySpace::model)) header.push_back("after");
-  if (asks_for(run, KeySpace::head)) header.insert(header.end(), {"head", "worst"});
+  const auto any = [&](const auto& share) {
+    return std::any_of(summary.layers.begin(), summary.layers.end(),
+                       [&](const ScanSummary::Layer& layer) { return share(layer) > 0; });
+  };
   const bool reachable = asks_for(run, KeySpace::reachable);
-  if (reachable) header.insert(header.end(), {"reachable", "worst", "max weight"});
-  header.insert(header.end(), {"along 1", "after", "spread", "after", "entropy", "never won"});
+  // Ties have a column only where there are any.
+  const bool before_tied = any([](const auto&layer) { return layer.before_tied; }),
+             model_tied = any([](const auto&layer) { return layer.model_tied; }),
+             head_tied = any([](const auto&layer) { return layer.mean(&Head::tied); });
+  std::vector<std::string> header = {"layer"};
+  const auto add = [&](bool wanted, std::initializer_list<const char*> names) {
+    if (wanted) header.insert(header.end(), names.begin(), names.end());
+  };
+  add(asks_for(run, KeySpace::before), {"before"});
+  add(before_tied, {"tied"});
+  add(asks_for(run, KeySpace::model), {"after"});
+  add(model_tied, {"tied"});
+  add(asks_for(run, KeySpace::head), {"head", "worst"});
+  add(head_tied, {"tied"});
+  add(reachable, {"reachable", "worst", "max weight"});
+  add(true, {"along 1", "after", "spread", "after", "entropy", "never won"});
   table.rows.push_back(header);
   for (const ScanSummary::Layer& layer : summary.layers) {
     std::vector<std::string> row = {std::to_string(layer.layer)};
     if (asks_for(run, KeySpace::before)) row.push_back(percent(layer.before));
+    if (before_tied) row.push_back(percent(layer.before_tied));
     if (asks_for(run, KeySpace::model)) row.push_back(percent(layer.model));
+    if (model_tied) row.push_back(percent(layer.model_tied));
     if (asks_for(run, KeySpace::head))
       row.insert(row.end(),
                  {percent(layer.mean(&Head::unselectable)), percent(layer.highest(&Head::unselectable))});
+    if (head_tied) row.push_back(percent(layer.mean(&Head::tied)));
     if (reachable)
       row.insert(row.end(), {percent(layer.mean(&Head::reachable_unselectable)),
                              percent(layer.highest(&Head::reachable_unselectable)),

@@ -271,5 +271,64 @@ TEST(WriteSafetensors, RejectsBadNames) {
   EXPECT_EQ(directory.entries(), 0u);
 }
 
+// Every 16-bit float there is.
+TEST(ReadRows, HalfPrecisionBecomesTheSameFloatAsByWayOfDouble) {
+  for (const std::string dtype : {"F16", "BF16"}) {
+    std::string data;
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) data += raw({static_cast<std::uint16_t>(bits)});
+    const TensorFile file =
+        TensorFile::from_bytes(bytes_of(safetensors(one(dtype, "[256,256]", "[0,131072]"), data)), "input");
+    const Values expected = file.read().values;
+    std::vector<float> rows(expected.size());
+    file.read_rows(0, 0, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (std::isnan(expected[i])) {
+        EXPECT_TRUE(std::isnan(rows[i])) << dtype << " " << i;
+      } else {
+        EXPECT_EQ(std::bit_cast<std::uint32_t>(rows[i]),
+                  std::bit_cast<std::uint32_t>(static_cast<float>(expected[i])))
+            << dtype << " " << i;
+      }
+    }
+  }
+}
+
+TEST(ReadRows, GivesTheRowsAskedForInEveryFormatAndDType) {
+  const TemporaryDirectory directory;
+  for (const DType dtype : {DType::float16, DType::float32, DType::float64, DType::int32}) {
+    const Tensor tensor{"t", dtype, {4, 1, 2}, {0, 1, 2, 3, 4, 5, 6, 7}};
+    write_safetensors(directory.file("a.safetensors"), std::vector<Tensor>{{"s", dtype, {}, {9}}, tensor});
+    write_npy(directory.file("a.npy"), tensor);
+    for (const char* name : {"a.safetensors", "a.npy"}) {
+      const TensorFile file = TensorFile::open(directory.file(name));
+      std::size_t place = 0;
+      while (file.tensors()[place].shape.empty()) ++place;
+      std::vector<float> rows(4);
+      file.read_rows(place, 2, rows);
+      EXPECT_EQ(rows, (std::vector<float>{4, 5, 6, 7})) << name << " " << name_of(dtype);
+      file.read_rows(place, 4, {});
+    }
+  }
+}
+
+TEST(ReadRows, RejectsRowsThatAreNotThere) {
+  const TensorFile file = TensorFile::from_bytes(
+      bytes_of(safetensors(one("F32", "[2,2]", "[0,16]"), std::string(16, '\0'))), "input");
+  std::vector<float> two(2), three(3), four(4);
+  expect_mentions(message_of([&] { file.read_rows(0, 2, two); }), {"'t'", "2 rows", "row 2"});
+  expect_mentions(message_of([&] { file.read_rows(0, 1, four); }), {"2 rows"});
+  expect_mentions(message_of([&] { file.read_rows(0, SIZE_MAX, two); }), {"2 rows"});
+  expect_mentions(message_of([&] { file.read_rows(0, 0, three); }), {"rows of 2"});
+  expect_mentions(message_of([&] { file.read_rows(1, 0, two); }), {"1 tensors"});
+}
+
+TEST(ReadRows, RoundsToFloatAndBeyondItsRangeToInfinity) {
+  const TensorFile file =
+      TensorFile::from_bytes(bytes_of(safetensors(one("F64", "[2]", "[0,16]"), raw({0.1, 1e300}))), "input");
+  std::vector<float> values(2);
+  file.read_rows(0, 0, values);
+  EXPECT_EQ(values, (std::vector<float>{0.1f, std::numeric_limits<float>::infinity()}));
+}
+
 }  // namespace
 }  // namespace normscope
