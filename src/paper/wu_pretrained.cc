@@ -438,7 +438,7 @@ WuPart wu_figure3(const std::vector<PretrainedModel>& models, const RunCollapse&
 WuPart wu_figure4(const std::vector<PretrainedModel>& models, const RunCollapse& run) {
   Claim rank = claim_of("Wu Fig. 4", "Tokens of trained models keep full rank in all layers",
                         "rank about 100 % in bert-base-uncased, gpt2, t5-base, albert-base-v2");
-  Claim cosine = claim_of("Wu Fig. 4", "and grow anisotropic with depth",
+  Claim cosine = claim_of("Wu Fig. 4", "Tokens of trained models grow anisotropic with depth",
                           "mean |cosine| rises with the layer; the least singular value stays above 0");
   rank.measured = cosine.measured = kNoModel;
   if (models.empty()) return {{rank, cosine}, {}, {}};
