@@ -6,7 +6,7 @@
 namespace normscope::checkpoint {
 
 std::optional<std::filesystem::path> data_directory() {
-  if (const auto own = path_in_environment("NORMSCOPE_DATA")) return own;
+  if (auto own = path_in_environment("NORMSCOPE_DATA")) return own;
   // The XDG specification has relative paths ignored.
   if (const auto data = path_in_environment("XDG_DATA_HOME"); data && data->is_absolute())
     return *data / "normscope";

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::optional<fs::path> hugging_face_cache() {
-  if (const auto hub = path_in_environment("HF_HUB_CACHE")) return hub;
+  if (auto hub = path_in_environment("HF_HUB_CACHE")) return hub;
   if (const auto home = path_in_environment("HF_HOME")) return *home / "hub";
   if (const auto cache = path_in_environment("XDG_CACHE_HOME")) return *cache / "huggingface" / "hub";
   if (const auto home = path_in_environment("HOME")) return *home / ".cache" / "huggingface" / "hub";
