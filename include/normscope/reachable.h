@@ -76,7 +76,7 @@ ReachableSet decide_reachable(MatrixView<const double> keys, std::span<const dou
 
 // The queries A z + c, ‖z‖ ≤ R, as a ball: with A = L Qᵀ (Q orthonormal columns, as many as A has rank)
 //   (A z + c)·k = (Qᵀz + g)·(Lᵀk) + r·k,   c = L g + r:
-// keys Lᵀk, centre g, offsets r·k, which are none where A has full rank.
+// keys Lᵀk, centre g, offsets r·k, which are none where A has full rank. A = 0: L is a column of zeros.
 class QueryEllipsoid {
  public:
   // map: A, d × model width, finite. shift: c, empty or d numbers. Throws InputError if it is neither.

@@ -51,8 +51,10 @@ struct ScanSettings {
 struct ScanSet {
   std::vector<std::optional<Verdict>> verdicts;  // none: not decided (its margin is within rounding of 0)
   std::vector<double> margins;                   // of the selectable; others 0
-  std::vector<double> largest_weights;           // reachable only: that any query can give the token
-  std::size_t robust_unselectable = 0;
+  // Reachable only: that any query can give the token, from below, to within 0.1 %.
+  std::vector<double> largest_weights;
+  // That no rounding of the activations can have caused; none where it is not known (prefixes, reachable).
+  std::optional<std::size_t> robust_unselectable;
   std::size_t rank = 0;
 
   std::size_t count(Verdict verdict) const;

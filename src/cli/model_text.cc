@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "io/bytes.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
+#include "text/utf8.h"
 
 namespace normscope::cli {
 namespace {
@@ -35,6 +37,11 @@ std::vector<std::uint32_t> parse_ids(const std::string& path) {
   return ids;
 }
 
+// Not one that the tokenizer put around the text.
+bool is_of_text(const Token& token) {
+  return !(token.special && token.begin == token.end);
+}
+
 void read_tokens(const Checkpoint& checkpoint, const TextCall& call, ModelText& result) {
   if (call.text.empty() == call.ids.empty()) {
     throw InputError("Give the text as --text FILE ('-' is standard input), or its tokens as --ids FILE.");
@@ -50,6 +57,10 @@ void read_tokens(const Checkpoint& checkpoint, const TextCall& call, ModelText& 
   result.source = label_of_source(call.text);
   result.text = read_text_file(call.text, "--text");
   result.tokens = checkpoint.tokenizer->encode(result.text);
+  if (!text::is_valid_utf8(result.text))
+    result.notes.emplace_back("The text is not all UTF-8; what is not was read as U+FFFD.");
+  if (result.text.find('\0') != std::string::npos)
+    result.notes.emplace_back("The text holds zero bytes; is it a text?");
 }
 
 }  // namespace
@@ -59,6 +70,10 @@ std::string label_of_source(const std::string& path) {
 }
 
 std::string read_text_file(const std::string& path, std::string_view option) {
+  std::error_code unreadable;
+  if (std::filesystem::is_directory(path, unreadable))
+    throw InputError(
+        fmt::format("{}: '{}' is a directory; name a text file in it.", option, printable(path)));
   const auto bytes = io::open_bytes(path, kMostBytes);
   if (bytes->size() > kMostBytes) {
     throw InputError(fmt::format("{}: '{}' is larger than {} MiB; give a part of it.", option,
@@ -110,9 +125,17 @@ ModelText read_model_text(const Checkpoint& checkpoint, const TextCall& call) {
   const ModelSpec& spec = checkpoint.weights->spec();
   ModelText result;
   read_tokens(checkpoint, call, result);
-  if (result.tokens.empty()) throw InputError(fmt::format("The text of {} has no tokens.", result.source));
-  for (const Token& token : result.tokens) {
+  const auto inner =
+      static_cast<std::size_t>(std::count_if(result.tokens.begin(), result.tokens.end(), is_of_text));
+  if (inner == 0) throw InputError(fmt::format("The text of {} has no tokens.", result.source));
+  for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+    const Token& token = result.tokens[i];
     if (token.id < spec.vocabulary) continue;
+    if (!call.ids.empty()) {
+      throw InputError(
+          fmt::format("--ids: {} in {}, number {} of them, is not in the model's vocabulary of {}.", token.id,
+                      result.source, i + 1, spec.vocabulary));
+    }
     throw InputError(
         fmt::format("Token {} of {} is not in the model's vocabulary of {}; its tokenizer belongs "
                     "to another model.",
@@ -125,21 +148,19 @@ ModelText read_model_text(const Checkpoint& checkpoint, const TextCall& call) {
       call.stride.empty() ? result.window : parse_count(call.stride, "--stride", 1, Mask::most_tokens);
   const std::size_t samples = call.samples.empty() ? 1 : parse_count(call.samples, "--samples", 1, 1'000'000);
   // Special tokens stand in every window, so neighbours would leave out as many.
-  if (call.stride.empty() && !result.tokens.empty()) {
-    const auto special = static_cast<std::size_t>(
-        std::count_if(result.tokens.begin(), result.tokens.end(),
-                      [](const Token& token) { return token.special && token.begin == token.end; }));
-    if (result.stride > special) result.stride -= special;
-  }
+  if (call.stride.empty() && result.stride > result.tokens.size() - inner)
+    result.stride -= result.tokens.size() - inner;
   result.windows = text_windows(result.tokens, result.window, result.stride, samples);
   std::size_t last = 0;
-  for (const TextWindow& each : result.windows) last = std::max(last, each.first + each.tokens.size());
-  if (last < result.tokens.size()) {
+  for (const TextWindow& each : result.windows)
+    last = std::max(last, each.first + static_cast<std::size_t>(std::count_if(
+                                           each.tokens.begin(), each.tokens.end(), is_of_text)));
+  if (last < inner) {
+    const std::size_t count = result.windows.size();
     result.notes.push_back(fmt::format(
-        "The text has {} tokens; {} window{} of {} {} read, the first {} tokens. More: --samples, "
-        "--window.",
-        result.tokens.size(), result.windows.size(), result.windows.size() == 1 ? "" : "s",
-        result.windows.front().tokens.size(), result.windows.size() == 1 ? "was" : "were", last));
+        "The text has {} tokens; {} window{} of {} {} read, up to its token {}. More: --samples, --window.",
+        inner, count, count == 1 ? "" : "s", result.windows.front().tokens.size(),
+        count == 1 ? "was" : "were", last));
   }
   return result;
 }

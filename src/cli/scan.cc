@@ -87,7 +87,13 @@ Plan resolve(const ScanCall& call, const Common& common) {
     throw InputError(fmt::format("--margin {}: there are bound and exact.", printable(call.margin)));
   plan.settings.margins = call.margin == "exact" ? Margins::exact : Margins::bound;
   plan.settings.largest_weights = !call.no_weights;
-  if (!call.highlight.empty()) plan.highlight = parse_key_space(call.highlight);
+  if (!call.highlight.empty()) {
+    plan.highlight = parse_key_space(call.highlight);
+    if (std::find(plan.settings.spaces.begin(), plan.settings.spaces.end(), *plan.highlight) ==
+        plan.settings.spaces.end())
+      throw InputError(
+          fmt::format("--highlight {}: the space is not among those of --space.", call.highlight));
+  }
   plan.trace = parse_trace(call.trace);
   if (!plan.trace.empty() && common.out.empty())
     throw InputError("--trace writes files: give their directory with --out DIR.");
@@ -166,6 +172,7 @@ ScanRun run_of(const Plan& plan, const ScanCall& call, std::vector<ScanWindow> w
       const Token& token = window.tokens[i];
       // What the tokenizer left out between two tokens (spaces, mostly) belongs to the second.
       std::string text = plan.text.spelled(plan.checkpoint, token);
+      if (i > 0 && plan.text.text.empty() && !plan.checkpoint.tokenizer) text = " " + text;
       if (i > 0 && token.end > token.begin && window.tokens[i - 1].end <= token.begin &&
           window.tokens[i - 1].end > 0)
         text = plan.text.text.substr(window.tokens[i - 1].end, token.begin - window.tokens[i - 1].end) + text;
@@ -182,14 +189,15 @@ Json set_json(const ScanSet& set) {
                 : *verdict == Verdict::selectable ? 's'
                 : *verdict == Verdict::tied       ? 't'
                                                   : 'u';
-  Json json = {{"selectable", set.count(Verdict::selectable)},
-               {"tied", set.count(Verdict::tied)},
-               {"unselectable", set.count(Verdict::unselectable)},
-               {"undecided", std::count(set.verdicts.begin(), set.verdicts.end(), std::nullopt)},
-               {"robust_unselectable", set.robust_unselectable},
-               {"rank", set.rank},
-               {"verdicts", verdicts},
-               {"margins", set.margins}};
+  Json json = {
+      {"selectable", set.count(Verdict::selectable)},
+      {"tied", set.count(Verdict::tied)},
+      {"unselectable", set.count(Verdict::unselectable)},
+      {"undecided", std::count(set.verdicts.begin(), set.verdicts.end(), std::nullopt)},
+      {"robust_unselectable", set.robust_unselectable ? Json(*set.robust_unselectable) : Json(nullptr)},
+      {"rank", set.rank},
+      {"verdicts", verdicts},
+      {"margins", set.margins}};
   if (!set.largest_weights.empty()) json["largest_weights"] = set.largest_weights;
   return json;
 }
@@ -340,7 +348,8 @@ void run_scan(const ScanCall& call, const Common& common) {
     note(common, "Wrote " + (directory->path() / "report.html").string());
   }
   if (common.json) return print(json_text(results, -1));
-  print(fmt::format("{}\n{}\n{}\n", table(scan_table(run).rows), scan_verdict(run), highlighted(plan, run)));
+  print(fmt::format("{}\n{}{}\n{}\n", table(scan_table(run).rows), scan_readings(run), scan_verdict(run),
+                    highlighted(plan, run)));
 }
 
 }  // namespace

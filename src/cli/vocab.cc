@@ -363,7 +363,7 @@ void run(const VocabCall& call, const Common& common) {
     write_certificates(*directory, set);
     directory->write("results.json", json_text(results));
     directory->write("report.html", render_html(vocab_page(run, made, json_text(brief, -1))));
-    note(common, fmt::format("Wrote {}", (directory->path() / "results.json").string()));
+    note(common, fmt::format("Wrote {}", (directory->path() / "report.html").string()));
   }
   if (common.json) return print(json_text(results, -1) + "\n");
   print(screen(vocabulary, set, run, call, seconds));

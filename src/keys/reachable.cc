@@ -405,13 +405,19 @@ QueryEllipsoid::QueryEllipsoid(MatrixView<const double> map, std::span<const dou
   Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(transposed);
   qr.setThreshold(1e-10);
   const Eigen::Index rank = qr.rank();
+  ball_.radius = radius;
+  if (rank == 0) {
+    // One query only, c. Keys need a coordinate: it is 0.
+    factor_ = Matrix<double>(map.rows, 1);
+    rest_.assign(shift.begin(), shift.end());
+    return;
+  }
   const Eigen::MatrixXd upper = qr.matrixR().topRows(rank).template triangularView<Eigen::Upper>();
   const Eigen::MatrixXd factor = qr.colsPermutation() * upper.transpose();
   factor_ = Matrix<double>(map.rows, static_cast<std::size_t>(rank));
   for (Eigen::Index i = 0; i < d; ++i)
     for (Eigen::Index k = 0; k < rank; ++k)
       factor_(static_cast<std::size_t>(i), static_cast<std::size_t>(k)) = factor(i, k);
-  ball_.radius = radius;
   if (shift.empty()) return;
   const Eigen::VectorXd centre = factor.colPivHouseholderQr().solve(c);
   ball_.centre.assign(centre.data(), centre.data() + rank);

@@ -165,6 +165,48 @@ Figure share_figure(const ScanRun& run, const ScanSummary& summary) {
       figure);
 }
 
+// In which layer most are tied.
+std::string tied_sentence(const ScanRun& run, KeySpace space) {
+  const ScanSummary summary = summarize(run);
+  double most = 0;
+  std::size_t at = 0;
+  for (const ScanSummary::Layer& layer : summary.layers) {
+    const double share = space == KeySpace::before  ? layer.before_tied
+                         : space == KeySpace::model ? layer.model_tied
+                         : space == KeySpace::head  ? layer.highest(&Head::tied)
+                                                    : layer.highest(&Head::reachable_tied);
+    if (!(share > most)) continue;
+    most = share;
+    at = layer.layer;
+  }
+  if (most == 0) return "";
+  const bool heads = space == KeySpace::head || space == KeySpace::reachable;
+  return fmt::format(" Tied, never on top alone: {} % {}layer {}.", percent(most),
+                     heads ? "at most in a head, in " : "at most, in ", at);
+}
+
+// How many of the verdicts rounding could have caused.
+std::string robust_sentence(const ScanRun& run, KeySpace space) {
+  std::size_t unselectable = 0, robust = 0;
+  bool known = true;
+  for (const ScanWindow& window : run.windows) {
+    for (const ScanLayer& layer : window.layers) {
+      const auto add = [&](const ScanSet& set) {
+        unselectable += set.count(Verdict::unselectable);
+        known = known && (set.verdicts.empty() || set.robust_unselectable);
+        robust += set.robust_unselectable.value_or(0);
+      };
+      if (space == KeySpace::before) add(layer.before);
+      if (space == KeySpace::model) add(layer.model);
+      for (const ScanHead& head : layer.heads) {
+        if (space == KeySpace::head) add(head.keys);
+      }
+    }
+  }
+  if (!known || space == KeySpace::reachable || robust == unselectable) return "";
+  return fmt::format(" Of these {} verdicts {} stand whatever float32 rounded away.", unselectable, robust);
+}
+
 // Which head can give some token least: selectable is not yet attended to.
 std::string weight_sentence(const ScanRun& run) {
   const ScanSummary summary = summarize(run);
@@ -306,15 +348,22 @@ std::string scan_verdict(const ScanRun& run) {
                                                    : "By the queries a layer can form";
     text += text.empty() ? "" : " ";
     if (found.in_some == 0) {
-      text += fmt::format("{}, every token is selectable in every {}.", where, set_name(space));
+      text += fmt::format("{}, no token is unselectable in any {}.", where, set_name(space));
     } else {
       text += fmt::format("{}, {} of {} tokens ({} %) are unselectable in at least one {}, {} in all {}.",
                           where, found.in_some, found.tokens,
                           percent(static_cast<double>(found.in_some) / static_cast<double>(found.tokens)),
                           set_name(space), found.in_all, found.sets);
     }
+    text += tied_sentence(run, space) + robust_sentence(run, space);
   }
   return text + weight_sentence(run);
+}
+
+std::string scan_readings(const ScanRun& run) {
+  if (!run.prefixes || !asks_for(run, KeySpace::reachable)) return "";
+  return "Before, after and head: in some prefix that holds the token. Reachable: from the last place, among "
+         "all tokens.\n";
 }
 
 ReportTable scan_table(const ScanRun& run) {
@@ -329,19 +378,23 @@ ReportTable scan_table(const ScanRun& run) {
   // Ties have a column only where there are any.
   const bool before_tied = any([](const auto&layer) { return layer.before_tied; }),
              model_tied = any([](const auto&layer) { return layer.model_tied; }),
+             reachable_tied = any([](const auto&layer) { return layer.mean(&Head::reachable_tied); }),
+             weights = any([](const auto&layer) { return layer.mean(&Head::median_largest_weight); }),
              head_tied = any([](const auto&layer) { return layer.mean(&Head::tied); });
   std::vector<std::string> header = {"layer"};
   const auto add = [&](bool wanted, std::initializer_list<const char*> names) {
     if (wanted) header.insert(header.end(), names.begin(), names.end());
   };
   add(asks_for(run, KeySpace::before), {"before"});
-  add(before_tied, {"tied"});
+  add(before_tied, {"before tied"});
   add(asks_for(run, KeySpace::model), {"after"});
-  add(model_tied, {"tied"});
-  add(asks_for(run, KeySpace::head), {"head", "worst"});
-  add(head_tied, {"tied"});
-  add(reachable, {"reachable", "worst", "max weight"});
-  add(true, {"along 1", "after", "spread", "after", "entropy", "never won"});
+  add(model_tied, {"after tied"});
+  add(asks_for(run, KeySpace::head), {"head", "worst head"});
+  add(head_tied, {"head tied"});
+  add(reachable, {"reachable", "worst head"});
+  add(reachable_tied, {"reachable tied"});
+  add(weights, {"max weight"});
+  add(true, {"along 1 in", "out", "spread in", "out", "entropy", "never won"});
   table.rows.push_back(header);
   for (const ScanSummary::Layer& layer : summary.layers) {
     std::vector<std::string> row = {std::to_string(layer.layer)};
@@ -355,8 +408,9 @@ ReportTable scan_table(const ScanRun& run) {
     if (head_tied) row.push_back(percent(layer.mean(&Head::tied)));
     if (reachable)
       row.insert(row.end(), {percent(layer.mean(&Head::reachable_unselectable)),
-                             percent(layer.highest(&Head::reachable_unselectable)),
-                             number(layer.mean(&Head::median_largest_weight))});
+                             percent(layer.highest(&Head::reachable_unselectable))});
+    if (reachable_tied) row.push_back(percent(layer.mean(&Head::reachable_tied)));
+    if (weights) row.push_back(number(layer.mean(&Head::median_largest_weight)));
     row.insert(row.end(), {percent(layer.norm_in.along_ones), percent(layer.norm_out.along_ones),
                            number(layer.norm_in.norm_spread), number(layer.norm_out.norm_spread),
                            number(layer.mean(&Head::entropy)), percent(layer.mean(&Head::never_won))});

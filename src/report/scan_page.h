@@ -51,6 +51,8 @@ UnselectableTokens unselectable_tokens(const ScanRun& run, KeySpace space);
 const char* set_name(KeySpace space);
 
 std::string scan_verdict(const ScanRun& run);
+// What to know before two columns of the table are compared; empty, or lines.
+std::string scan_readings(const ScanRun& run);
 ReportTable scan_table(const ScanRun& run);
 // The tokens of a window, marked by the share of the space's sets that cannot select them.
 TextFigure scan_text(const ScanRun& run, std::size_t window, KeySpace space);

@@ -16,6 +16,7 @@ namespace normscope {
 namespace {
 
 constexpr double kFloatRoundoff = 0x1p-24;
+constexpr double kWeightGap = 0.001;  // of the logarithm of largest weights
 
 Matrix<double> columns(MatrixView<const float> from, std::size_t first, std::size_t count) {
   Matrix<double> result(from.rows, count);
@@ -51,7 +52,7 @@ NormShare norm_share(MatrixView<const float> x) {
 ScanSet set_of(const KeySet& decided, bool prefixes) {
   ScanSet set;
   set.rank = decided.rank;
-  set.robust_unselectable = decided.robust_counts.unselectable;
+  if (!prefixes) set.robust_unselectable = decided.robust_counts.unselectable;
   for (const KeyVerdict& key : decided.keys) {
     const bool earlier = prefixes && key.last_prefix && *key.last_prefix > 0;
     set.verdicts.emplace_back(earlier ? Verdict::selectable : key.verdict);
@@ -317,7 +318,8 @@ class Scan {
           if (*here.verdicts[i] < *best.verdicts[i]) best.verdicts[i] = here.verdicts[i];
           best.margins[i] = std::max(best.margins[i], here.margins[i]);
         }
-        best.robust_unselectable = std::min(best.robust_unselectable, here.robust_unselectable);
+        if (best.robust_unselectable)
+          best.robust_unselectable = std::min(*best.robust_unselectable, *here.robust_unselectable);
       }
       if (best.count(Verdict::selectable) == keys.rows()) break;
     }
@@ -386,7 +388,7 @@ class Scan {
     options.unit_roundoff = kFloatRoundoff;
     options.margins = settings_.margins;
     options.certificates = false;
-    if (settings_.largest_weights) options.weight_gap = 0.01;
+    if (settings_.largest_weights) options.weight_gap = kWeightGap;
     return set_of(decide_reachable(seen.view(), offsets, queries.ball(), options, alone));
   }
 
@@ -494,10 +496,10 @@ std::vector<TextWindow> text_windows(std::span<const Token> tokens, std::size_t 
   while (front < tokens.size() && added(tokens[front])) ++front;
   while (back < tokens.size() - front && added(tokens[tokens.size() - 1 - back])) ++back;
   const std::size_t inner = tokens.size() - front - back;
-  if (window <= front + back || stride == 0) {
+  if (stride == 0) throw InputError("The stride must be at least 1.");
+  if (window <= front + back) {
     throw InputError(
-        fmt::format("A window of {} tokens holds none of the text beside {} special ones; the "
-                    "stride must be at least 1.",
+        fmt::format("A window of {} holds nothing of the text beside its {} special tokens; make it larger.",
                     window, front + back));
   }
   const std::size_t fits = std::min(window - front - back, inner);
