@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <numeric>
 
 #include "keys/certify.h"
@@ -22,8 +23,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kSmallSet = 192;       // up to here all keys are scanned every time
 constexpr std::size_t kPiece = 16;           // keys decided by one task
 constexpr std::size_t kManyDimensions = 24;  // from here on a key's rivals are its own, not the whole set's
-constexpr std::size_t kBlocks = 32;          // each offers its best rival in a pass over all keys
-constexpr double kWeightGap = 1e-12;         // of the logarithm of a largest weight
+// Blocks of keys, each of which offers its best rival in a pass over all keys, and how many offers are taken:
+// the longer a pass takes, the more it should bring.
+constexpr std::size_t kLargeSet = 2048;
+constexpr std::size_t kBlocks = 32, kBlocksOfLarge = 128, kOffers = 12, kOffersOfLarge = 48;
+constexpr double kWeightGap = 1e-12;  // of the logarithm of a largest weight
 constexpr std::size_t kFirstRound = 64, kLargestRound = 4096;
 
 void check_options(const KeyOptions& options) {
@@ -43,7 +47,11 @@ class SetDecider {
  public:
   SetDecider(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
              const Executor& executor)
-      : placed_(keys, offsets, options), executor_(executor), distinct_(placed_.distinct()) {}
+      : placed_(keys, offsets, options),
+        executor_(executor),
+        distinct_(placed_.distinct()),
+        blocks_(placed_.distinct() < kLargeSet ? kBlocks : kBlocksOfLarge),
+        offers_(placed_.distinct() < kLargeSet ? kOffers : kOffersOfLarge) {}
 
   KeySet run() {
     KeySet set;
@@ -188,8 +196,8 @@ class SetDecider {
       if (placed_.frame.offsets) queries.back() = std::max(queries.back(), 0.0);
       skips.push_back(key);
     }
-    std::vector<TopScore> top(kBlocks * keys.size());
-    top_scores_by_block(placed_.frame.all, queries.data(), f, skips, kBlocks, top);
+    std::vector<TopScore> top(blocks_ * keys.size());
+    top_scores_by_block(placed_.frame.all, queries.data(), f, skips, blocks_, top);
     for (std::size_t k = 0; k < keys.size(); ++k) {
       const TopScore best = best_of_blocks(top, k, keys.size());
       if (placed_.options.margins == Margins::bound && !placed_.frame.offsets && settle(keys[k], best.score))
@@ -199,13 +207,14 @@ class SetDecider {
       each.key = keys[k];
       each.rivals.panels = RoughPanels(f);
       add_rivals(top, k, keys.size(), -kInfinity, each.rivals);
-      each.search = make_key_search(placed_.frame, placed_.options.margins);
+      each.search = borrow_search();
       each.search->start(question(each.key, &each.rivals, placed_.robust_beyond(each.key)));
     }
     while (true) {
-      std::erase_if(running, [&](const std::unique_ptr<Running>& each) {
+      std::erase_if(running, [&](std::unique_ptr<Running>& each) {
         if (!each->search->run()) return false;
         settle(each->key, each->search->take(), *each->search, nullptr);
+        give_back(std::move(each->search));
         return true;
       });
       if (running.empty()) return;
@@ -215,8 +224,8 @@ class SetDecider {
         queries.insert(queries.end(), query.begin(), query.end());
         skips.push_back(each->key);
       }
-      top.resize(kBlocks * running.size());
-      top_scores_by_block(placed_.frame.all, queries.data(), f, skips, kBlocks, top);
+      top.resize(blocks_ * running.size());
+      top_scores_by_block(placed_.frame.all, queries.data(), f, skips, blocks_, top);
       for (std::size_t k = 0; k < running.size(); ++k) {
         add_rivals(top, k, running.size(), running[k]->search->passing_score(), running[k]->rivals);
         running[k]->search->answer(best_of_blocks(top, k, running.size()));
@@ -224,24 +233,43 @@ class SetDecider {
     }
   }
 
-  static TopScore best_of_blocks(std::span<const TopScore> top, std::size_t k, std::size_t queries) {
+  // In many dimensions a search holds megabytes, which cost more to get from the system than a key takes.
+  std::unique_ptr<KeySearch> borrow_search() {
+    {
+      const std::lock_guard lock(idle_mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<KeySearch> search = std::move(idle_.back());
+        idle_.pop_back();
+        return search;
+      }
+    }
+    return make_key_search(placed_.frame, placed_.options.margins);
+  }
+
+  void give_back(std::unique_ptr<KeySearch> search) {
+    search->forget();
+    const std::lock_guard lock(idle_mutex_);
+    idle_.push_back(std::move(search));
+  }
+
+  TopScore best_of_blocks(std::span<const TopScore> top, std::size_t k, std::size_t queries) const {
     TopScore best = top[k];
-    for (std::size_t b = 1; b < kBlocks; ++b)
+    for (std::size_t b = 1; b < blocks_; ++b)
       if (top[b * queries + k].score > best.score) best = top[b * queries + k];
     return best;
   }
 
-  // The blocks' winners that score above `passing`, the best first, a dozen at most.
+  // The blocks' winners that score above `passing`, the best first, as many as are taken.
   void add_rivals(std::span<const TopScore> top, std::size_t k, std::size_t queries, double passing,
                   LikelyVertices& rivals) const {
     std::vector<TopScore> above;
-    for (std::size_t b = 0; b < kBlocks; ++b)
+    for (std::size_t b = 0; b < blocks_; ++b)
       if (const TopScore& winner = top[b * queries + k]; winner.index != kNone && winner.score > passing)
         above.push_back(winner);
     std::sort(above.begin(), above.end(), [](const TopScore& a, const TopScore& b) {
       return a.score != b.score ? a.score > b.score : a.index < b.index;
     });
-    if (above.size() > 12) above.resize(12);
+    if (above.size() > offers_) above.resize(offers_);
     for (const TopScore& winner : above) rivals.add(winner.index, placed_.frame);
   }
 
@@ -397,7 +425,10 @@ class SetDecider {
   const PlacedKeys placed_;
   const Executor& executor_;
   std::vector<KeyVerdict> distinct_;
+  const std::size_t blocks_, offers_;
   std::atomic<std::size_t> done_ = 0;
+  std::mutex idle_mutex_;
+  std::vector<std::unique_ptr<KeySearch>> idle_;
 };
 
 }  // namespace

@@ -110,6 +110,7 @@ class Search final : public KeySearch {
   std::span<const double> query() const override { return {query_.data(), keys_.dimension}; }
   double passing_score() const override { return here_ - passing(); }
   Found take() override { return std::move(found_); }
+  void forget() override { next_chunk_ = 0, discovered.clear(); }
 
  private:
   struct Rival {

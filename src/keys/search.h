@@ -70,6 +70,8 @@ class KeySearch {
   // Keys whose score exceeds this (of the key's own place under query()) would bring the search on.
   virtual double passing_score() const = 0;
   virtual Found take() = 0;
+  // What the next search finds no longer depends on those before.
+  virtual void forget() = 0;
 
   // Keys that beat a query the likely vertices had confirmed; they belong among the likely vertices.
   std::vector<std::size_t> discovered;
