@@ -213,8 +213,9 @@ void check_tensor(const HeaderEntry& entry, const std::string& label) {
            "save it again with a safetensors library");
   if (begin > end || *bits % 8 != 0 || *bits / 8 != end - begin)
     reject(where,
-           fmt::format("has data_offsets [{}, {}], but shape {} of {} takes {} bits", begin, end,
-                       shape_text(*entry.shape), entry.dtype->name, *bits),
+           fmt::format("has data_offsets [{}, {}], but shape {} of {} takes {} {}", begin, end,
+                       shape_text(*entry.shape), entry.dtype->name, *bits % 8 == 0 ? *bits / 8 : *bits,
+                       *bits % 8 == 0 ? "bytes" : "bits"),
            "save it again with a safetensors library");
 }
 

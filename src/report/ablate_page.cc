@@ -274,7 +274,9 @@ std::string ablate_verdict(const AblateRun& run) {
                         worse.empty() || kept.empty() ? "" : "; not worse: ", fmt::join(kept, ", "));
   }
   if (text.empty())
-    return "The model as trained does not retrieve on the probe, so that a change cannot be judged.";
+    return "On the probe the model as trained does not retrieve beyond doubt (its interval reaches below "
+           "twice the "
+           "chance), so that a change cannot be judged.";
   return text;
 }
 

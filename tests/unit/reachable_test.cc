@@ -352,5 +352,23 @@ TEST(Reachable, WrongInputIsASentence) {
   EXPECT_NE(refused({}, 1, {1}).find("1 score offsets were given for 2 keys"), std::string::npos);
 }
 
+TEST(QueryEllipsoid, OfAZeroMapIsOneQueryThatDecides) {
+  const Matrix<double> map(2, 5);
+  const std::vector<double> shift = {1, -2};
+  const Matrix<double> keys(3, 2, {1, 0, 0, -1, 3, 1});  // scores 1, 2, 1
+  const QueryEllipsoid queries(map.view(), shift, 2);
+  const ReachableSet set = decide_reachable(queries.keys(keys.view()).view(), queries.offsets(keys.view()),
+                                            queries.ball(), {}, Executor(1));
+  EXPECT_EQ(set.keys[0].verdict, Verdict::unselectable);
+  EXPECT_EQ(set.keys[1].verdict, Verdict::selectable);
+  EXPECT_EQ(set.keys[2].verdict, Verdict::unselectable);
+  EXPECT_EQ(queries.query(set.keys[1].witness), shift);
+  // Without a shift the query is 0, and all keys score alike.
+  const QueryEllipsoid none(map.view(), {}, 2);
+  const ReachableSet tied = decide_reachable(none.keys(keys.view()).view(), none.offsets(keys.view()),
+                                             none.ball(), {}, Executor(1));
+  EXPECT_EQ(tied.counts.tied, 3u);
+}
+
 }  // namespace
 }  // namespace normscope

@@ -113,7 +113,7 @@ TEST(Safetensors, RejectsMalformedHeaders) {
 }
 
 TEST(Safetensors, RejectsOffsetsThatDoNotFit) {
-  expect_rejected(safetensors(one("F32", "[2]", "[0,4]"), "abcd"), "takes 64 bits");
+  expect_rejected(safetensors(one("F32", "[2]", "[0,4]"), "abcd"), "takes 8 bytes");
   expect_rejected(safetensors(one("F32", "[1]", "[4,0]"), "abcd"), "data_offsets [4, 0]");
   expect_rejected(safetensors(one("F4", "[1]", "[0,1]"), "a"), "takes 4 bits");
   expect_rejected(safetensors(one("F32", "[4294967296,4294967296]", "[0,0]"), ""), "overflows");
