@@ -1,43 +1,13 @@
-#include "normscope/checkpoint.h"
-
-#include <gtest/gtest.h>
-
-#include <bit>
+// Shapes, names and layouts of every family, and what is refused.
 #include <cmath>
-#include <cstdlib>
-#include <thread>
 
-#include "support/message.h"
-#include "support/tensor_bytes.h"
-#include "support/tiny_checkpoint.h"
+#include "support/opened_checkpoint.h"
 
 namespace normscope {
 namespace {
 
 using nlohmann::json;
 using Ids = std::vector<std::uint32_t>;
-
-Checkpoint opened(const TinyCheckpoint& model) {
-  const TemporaryDirectory directory;  // the files stay readable once open
-  return open_checkpoint(model.write(directory));
-}
-
-std::string refusal(const TinyCheckpoint& model) {
-  const TemporaryDirectory directory;
-  const std::string path = model.write(directory);
-  return message_of([&] { open_checkpoint(path); });
-}
-
-// W of a map that is stored out × in stands in `columns` of `weights` from `first` on.
-void expect_map(const TinyCheckpoint& model, const std::string& name, const Matrix<float>& weights,
-                std::size_t first = 0) {
-  const std::size_t out = model.tensors.at(name).shape[0], in = model.tensors.at(name).shape[1];
-  ASSERT_EQ(weights.rows(), in);
-  ASSERT_GE(weights.cols(), first + out);
-  for (std::size_t i = 0; i < in; ++i)
-    for (std::size_t j = 0; j < out; ++j)
-      ASSERT_EQ(weights(i, first + j), model.entry(name, i, j)) << name << " at " << i << ", " << j;
-}
 
 std::vector<float> sum_of(std::initializer_list<std::vector<float>> terms) {
   std::vector<float> sum(terms.begin()->size());
@@ -48,40 +18,6 @@ std::vector<float> sum_of(std::initializer_list<std::vector<float>> terms) {
 
 std::vector<float> values_of(std::span<const float> row) {
   return {row.begin(), row.end()};
-}
-
-// Sets a variable of the environment for one test.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    ::setenv(name, value.c_str(), 1);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-  ~Variable() {
-    if (old_)
-      ::setenv(name_, old_->c_str(), 1);
-    else
-      ::unsetenv(name_);
-  }
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
-
-// What is published under refs/main of an id's folder in a Hugging Face cache: links into blobs.
-void cache_as(const TinyCheckpoint& model, const std::filesystem::path& cache, const std::string& folder) {
-  const auto at = cache / folder;
-  std::filesystem::create_directories(at / "blobs");
-  std::filesystem::create_directories(at / "refs");
-  std::filesystem::create_directories(at / "snapshots" / "abc123");
-  write_safetensors((at / "blobs" / "1").string(), model.list());
-  std::ofstream(at / "blobs" / "2") << model.config.dump();
-  std::filesystem::create_symlink("../../blobs/1", at / "snapshots" / "abc123" / "model.safetensors");
-  std::filesystem::create_symlink("../../blobs/2", at / "snapshots" / "abc123" / "config.json");
-  std::ofstream(at / "refs" / "main") << "abc123\n";
 }
 
 TEST(CheckpointBert, HasTheShapeConfigJsonSays) {
@@ -280,6 +216,10 @@ TEST(CheckpointAlbert, LayersOfAGroupShareWeightsAndTheEmbeddingIsNarrower) {
   expect_map(model, "albert.encoder.embedding_hidden_mapping_in.weight", checkpoint.weights->embedding().map);
   expect_map(model, group(0) + "ffn.weight", checkpoint.weights->layer(1).up);
   expect_map(model, group(1) + "ffn.weight", checkpoint.weights->layer(2).up);
+  // The same shape before training shares them too.
+  const auto drawn = random_model(checkpoint.weights->spec(), 1);
+  EXPECT_EQ(drawn->layer(0).up.values(), drawn->layer(1).up.values());
+  EXPECT_NE(drawn->layer(1).up.values(), drawn->layer(2).up.values());
   const HeadWeights head = checkpoint.weights->head();
   expect_map(model, "predictions.dense.weight", head.transform);
   EXPECT_EQ(head.output.cols(), 4u);
@@ -561,272 +501,6 @@ TEST(CheckpointErrors, IntegersAreNoWeights) {
   tensor.dtype = DType::int8;
   std::fill(tensor.values.begin(), tensor.values.end(), 1.0);
   expect_mentions(refusal(model), {"bert.encoder.layer.0.output.dense.weight", "int8"});
-}
-
-TEST(CheckpointFiles, HalfPrecisionAndDoubleBecomeFloat) {
-  for (const DType dtype : {DType::float16, DType::bfloat16, DType::float64}) {
-    TinyCheckpoint model = tiny_bert();
-    for (auto& [name, tensor] : model.tensors) {
-      tensor.dtype = dtype;
-      for (double& value : tensor.values) value = std::ldexp(std::fmod(value * 1024, 7) - 3, -4);
-    }
-    const Checkpoint checkpoint = opened(model);
-    expect_map(model, "bert.encoder.layer.0.output.dense.weight", checkpoint.weights->layer(0).down);
-  }
-}
-
-TEST(CheckpointFiles, TheOnlySafetensorsFileMayHaveAnyName) {
-  const TemporaryDirectory directory;
-  const TinyCheckpoint model = tiny_bert();
-  const std::string path = model.write(directory, "model.fp16.safetensors");
-  EXPECT_EQ(open_checkpoint(path).weights->spec().layers, 2u);
-  model.write(directory, "other.safetensors");
-  expect_mentions(message_of([&] { open_checkpoint(path); }),
-                  {"model.fp16.safetensors", "other.safetensors", "index.json"});
-}
-
-TEST(CheckpointFiles, SayWhatWasLookedForAndThatPicklesAreNotRead) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.path().string();
-  expect_mentions(message_of([&] { open_checkpoint(path); }), {"config.json"});
-  directory.file("config.json", tiny_bert().config.dump());
-  expect_mentions(message_of([&] { open_checkpoint(path); }), {"model.safetensors", "index.json"});
-  directory.file("pytorch_model.bin", "PK");
-  expect_mentions(message_of([&] { open_checkpoint(path); }),
-                  {"pickle", "pytorch_model.bin", "safe_serialization"});
-}
-
-// A BERT in two files.
-struct Shards {
-  TinyCheckpoint model = tiny_bert();
-  json index;
-  std::vector<Tensor> first, second;
-
-  Shards() {
-    for (const auto& [name, tensor] : model.tensors) {
-      const bool early = name.find("layer.1") == std::string::npos;
-      (early ? first : second).push_back(tensor);
-      index["weight_map"][name] = early ? "a.safetensors" : "b.safetensors";
-    }
-  }
-  std::string write(const TemporaryDirectory& directory) const {
-    directory.file("config.json", model.config.dump());
-    directory.file("model.safetensors.index.json", index.dump());
-    write_safetensors(directory.file("a.safetensors"), first);
-    write_safetensors(directory.file("b.safetensors"), second);
-    return directory.path().string();
-  }
-  std::string refused() const {
-    const TemporaryDirectory directory;
-    const std::string path = write(directory);
-    return message_of([&] { open_checkpoint(path); });
-  }
-};
-
-TEST(CheckpointShards, AreReadAsOne) {
-  const Shards shards;
-  const TemporaryDirectory directory;
-  const Checkpoint checkpoint = open_checkpoint(shards.write(directory));
-  expect_map(shards.model, "bert.encoder.layer.0.output.dense.weight", checkpoint.weights->layer(0).down);
-  expect_map(shards.model, "bert.encoder.layer.1.output.dense.weight", checkpoint.weights->layer(1).down);
-}
-
-TEST(CheckpointShards, TheIndexNamesFilesOfItsOwnDirectoryOnly) {
-  for (const std::string name : {"../b.safetensors", "/b.safetensors", "..", "", "sub/b.safetensors"}) {
-    Shards shards;
-    shards.index["weight_map"]["bert.encoder.layer.1.output.dense.weight"] = name;
-    expect_mentions(shards.refused(), {"index.json", "bert.encoder.layer.1.output.dense.weight"});
-  }
-}
-
-TEST(CheckpointShards, EveryTensorIsInItsFileAndInNoOther) {
-  Shards swapped;
-  swapped.index["weight_map"]["bert.encoder.layer.1.output.dense.weight"] = "a.safetensors";
-  expect_mentions(swapped.refused(),
-                  {"a.safetensors", "holds no tensor 'bert.encoder.layer.1.output.dense.weight'"});
-  Shards twice;
-  twice.second.push_back(twice.first.front());
-  expect_mentions(twice.refused(), {"b.safetensors", twice.first.front().name, "another file"});
-  Shards missing;
-  missing.index["weight_map"]["extra"] = "c.safetensors";
-  expect_mentions(missing.refused(), {"c.safetensors", "missing"});
-  Shards number;
-  number.index["weight_map"]["extra"] = 3;
-  expect_mentions(number.refused(), {"extra", "index.json"});
-  Shards without;
-  without.index.erase("weight_map");
-  expect_mentions(without.refused(), {"weight_map", "index.json"});
-}
-
-TEST(CheckpointThreads, ReadLayersAtOnce) {
-  const TinyCheckpoint model = tiny_bert();
-  const Checkpoint checkpoint = opened(model);
-  const BlockWeights<float> expected = checkpoint.weights->layer(1);
-  std::vector<std::thread> threads;
-  std::vector<Matrix<float>> found(4);
-  for (Matrix<float>& one : found)
-    threads.emplace_back([&] {
-      for (int i = 0; i < 20; ++i) one = checkpoint.weights->layer(1).down;
-    });
-  for (std::thread& thread : threads) thread.join();
-  for (const Matrix<float>& one : found) EXPECT_EQ(one.values(), expected.down.values());
-}
-
-TEST(CheckpointCache, IdsAreFoundWhereHuggingFaceKeepsThem) {
-  const TemporaryDirectory home;
-  const TinyCheckpoint model = tiny_bert();
-  cache_as(model, home.path() / "hub", "models--some-org--tiny.bert");
-  cache_as(model, home.path() / "hub", "models--tiny");
-  {
-    const Variable cache("HF_HUB_CACHE", (home.path() / "hub").string());
-    EXPECT_EQ(open_checkpoint("some-org/tiny.bert").weights->spec().layers, 2u);
-  }
-  const Variable no_cache("HF_HUB_CACHE", ""), hf_home("HF_HOME", home.path().string());
-  EXPECT_EQ(open_checkpoint("tiny").weights->spec().layers, 2u);
-  const std::string main = (home.path() / "hub" / "models--tiny" / "refs" / "main").string();
-  std::ofstream(main) << "../../..";
-  // Not followed; the only snapshot is taken.
-  EXPECT_TRUE(open_checkpoint("tiny").path.ends_with("snapshots/abc123"));
-}
-
-TEST(CheckpointCache, AnAbsentModelSaysHowToGetIt) {
-  const TemporaryDirectory empty;
-  const Variable cache("HF_HUB_CACHE", empty.path().string()), data("NORMSCOPE_DATA", empty.path().string());
-  expect_mentions(message_of([] { open_checkpoint("org/name"); }), {"huggingface-cli download org/name"});
-  expect_mentions(message_of([] { open_checkpoint("minilm"); }), {"normscope data get minilm"});
-  expect_mentions(message_of([] { open_checkpoint("no/such/directory"); }), {"does not exist"});
-  expect_mentions(message_of([] { open_checkpoint(""); }), {"not the name"});
-}
-
-TEST(CheckpointCache, FetchedModelsAreFoundByName) {
-  const TemporaryDirectory data;
-  const Variable variable("NORMSCOPE_DATA", data.path().string());
-  std::filesystem::create_directory(data.path() / "minilm");
-  const TinyCheckpoint model = tiny_bert();
-  std::ofstream(data.path() / "minilm" / "config.json") << model.config.dump();
-  write_safetensors((data.path() / "minilm" / "model.fp16.safetensors").string(), model.list());
-  EXPECT_EQ(open_checkpoint("minilm").path, (data.path() / "minilm").string());
-}
-
-TEST(CheckpointTokenizer, IsReadFromVocabularyFilesOrItsAbsenceExplained) {
-  const TemporaryDirectory directory;
-  const std::string path = tiny_bert().write(directory);
-  expect_mentions(open_checkpoint(path).no_tokenizer, {"tokenizer.json", "vocab.txt"});
-  directory.file("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\nHello\n");
-  const auto word = [&] { return open_checkpoint(path).tokenizer.value().encode("Hello").at(1).id; };
-  EXPECT_EQ(word(), 5u);
-  directory.file("tokenizer_config.json", R"({"do_lower_case": false})");
-  EXPECT_EQ(word(), 6u);
-  directory.file("tokenizer.json", "{");
-  const Checkpoint broken = open_checkpoint(path);
-  EXPECT_FALSE(broken.tokenizer);
-  expect_mentions(broken.no_tokenizer, {"tokenizer.json"});
-}
-
-TEST(CheckpointTokenizer, Gpt2HasVocabJsonAndMerges) {
-  const TemporaryDirectory directory;
-  const std::string path = tiny_gpt2().write(directory);
-  directory.file("vocab.json", R"({"a":0,"b":1,"ab":2})");
-  directory.file("merges.txt", "#version: 0.2\na b\n");
-  EXPECT_EQ(open_checkpoint(path).tokenizer.value().encode("ab").at(0).id, 2u);
-}
-
-// A file of llama2.c: width 4, hidden 6, 2 layers, 2 heads, 1 of keys, 5 words, 3 positions. The float at
-// place i is i.
-struct TinyLlama2c {
-  std::array<std::int32_t, 7> header = {4, 6, 2, 2, 1, 5, 3};
-  std::size_t floats = 5 * 4 + 2 * (4 + 16 + 8 + 8 + 16 + 4 + 24 + 24 + 24) + 4 + 3 * 2;
-  std::string after;
-
-  std::string bytes() const {
-    std::string out;
-    for (const std::int32_t number : header) out += raw({number});
-    for (std::size_t i = 0; i < floats; ++i) out += raw({static_cast<float>(i)});
-    return out + after;
-  }
-};
-
-const std::string kTinyTokenizer = raw<std::int32_t>({3}) + raw({0.0f}) + raw<std::int32_t>({5}) + "<unk>" +
-                                   raw({0.0f}) + raw<std::int32_t>({5}) + "\n<s>\n" + raw({0.0f}) +
-                                   raw<std::int32_t>({6}) + "\n</s>\n" + raw({0.0f}) +
-                                   raw<std::int32_t>({1}) + " " + raw({0.0f}) + raw<std::int32_t>({1}) + "a";
-
-TEST(Llama2cFile, HoldsMatricesLayerByLayer) {
-  const TemporaryDirectory directory;
-  const Checkpoint checkpoint = open_checkpoint(directory.file("stories.bin", TinyLlama2c().bytes()));
-  const ModelSpec& spec = checkpoint.weights->spec();
-  EXPECT_EQ(spec.block.width, 4u);
-  EXPECT_EQ(spec.block.key_width(), 2u);
-  EXPECT_EQ(spec.positions, 3u);
-  EXPECT_TRUE(spec.block.rotary.neighbours);
-  EXPECT_EQ(spec.block.norm.eps, 1e-5);
-  EXPECT_TRUE(spec.tied);
-  EXPECT_EQ(values_of(checkpoint.weights->embeddings(Ids{3})[0]), (std::vector<float>{12, 13, 14, 15}));
-  const BlockWeights<float> layer = checkpoint.weights->layer(1);
-  EXPECT_EQ(layer.attention_gain, (std::vector<float>{24, 25, 26, 27}));
-  const std::size_t wq = 28 + 16, wk = 28 + 32 + 8, wv = wk - 8 + 16 + 8, wo = 28 + 32 + 16 + 16 + 16;
-  EXPECT_EQ(layer.query_key_value(2, 1), static_cast<float>(wq + 1 * 4 + 2));
-  EXPECT_EQ(layer.query_key_value(2, 4 + 1), static_cast<float>(wk + 1 * 4 + 2));
-  EXPECT_EQ(layer.query_key_value(2, 6 + 1), static_cast<float>(wv + 1 * 4 + 2));
-  EXPECT_EQ(layer.output(2, 1), static_cast<float>(wo + 1 * 4 + 2));
-  const std::size_t rms_ffn = wo + 16, w1 = rms_ffn + 8 + 24, w2 = w1 + 48, w3 = w2 + 48;
-  EXPECT_EQ(layer.feed_forward_gain[0], static_cast<float>(rms_ffn + 4));
-  EXPECT_EQ(layer.gate(2, 5), static_cast<float>(w1 + 5 * 4 + 2));
-  EXPECT_EQ(layer.down(5, 2), static_cast<float>(w2 + 2 * 6 + 5));
-  EXPECT_EQ(layer.up(2, 5), static_cast<float>(w3 + 5 * 4 + 2));
-  EXPECT_EQ(checkpoint.weights->final_norm().gain[0], static_cast<float>(w3 + 24));
-  EXPECT_EQ(checkpoint.weights->head().output(1, 0), 4);
-  expect_mentions(checkpoint.no_tokenizer, {"tokenizer.bin", "stories.bin"});
-}
-
-TEST(Llama2cFile, NegativeVocabularyMeansAClassifierOfItsOwn) {
-  TinyLlama2c file;
-  file.header[5] = -5;
-  const std::size_t classifier = file.floats;
-  file.floats += 5 * 4;
-  const TemporaryDirectory directory;
-  const Checkpoint checkpoint = open_checkpoint(directory.file("stories.bin", file.bytes()));
-  EXPECT_FALSE(checkpoint.weights->spec().tied);
-  EXPECT_EQ(checkpoint.weights->head().output(0, 0), static_cast<float>(classifier));
-}
-
-TEST(Llama2cFile, TokenizerStandsBesideItOrFollows) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.file("stories.bin", TinyLlama2c().bytes());
-  directory.file("tokenizer.bin", kTinyTokenizer);
-  EXPECT_EQ(open_checkpoint(path).tokenizer.value().size(), 5u);
-  directory.file("tokenizer.bin", "xyz");
-  expect_mentions(open_checkpoint(path).no_tokenizer, {"tokenizer.bin"});
-  TinyLlama2c packed;
-  packed.after = kTinyTokenizer;
-  EXPECT_EQ(open_checkpoint(directory.file("llama2.data", packed.bytes())).tokenizer.value().size(), 5u);
-  // The directory alone is enough.
-  EXPECT_EQ(open_checkpoint(directory.path().string()).weights->spec().layers, 2u);
-  packed.after = "what is this";
-  expect_mentions(message_of([&] { open_checkpoint(directory.file("llama2.data", packed.bytes())); }),
-                  {"llama2.data", "follows the weights"});
-}
-
-TEST(Llama2cFile, IsAsLongAsItsHeaderSays) {
-  const TemporaryDirectory directory;
-  const auto refused = [&](const std::string& bytes) {
-    return message_of([&] { open_checkpoint(directory.file("model.bin", bytes)); });
-  };
-  const std::string whole = TinyLlama2c().bytes();
-  expect_mentions(refused(whole.substr(0, whole.size() - 1)),
-                  {"model.bin", std::to_string(whole.size() - 1)});
-  expect_mentions(refused(whole.substr(0, 10)), {"truncated", "28"});
-  TinyLlama2c huge;
-  huge.header = {1 << 20, 1 << 22, 10000, 2, 1, 1 << 28, 3};
-  expect_mentions(refused(huge.bytes()), {"truncated or not a llama2.c file"});
-  TinyLlama2c zero;
-  zero.header[2] = 0;
-  expect_mentions(refused(zero.bytes()), {"layers = 0"});
-  TinyLlama2c heads;
-  heads.header[3] = 3;
-  expect_mentions(refused(heads.bytes()), {"3 heads"});
-  expect_mentions(refused("PK\x03\x04" + whole), {"pickle"});
-  expect_mentions(refused(raw<std::uint32_t>({0x616b3432}) + whole), {"version 0"});
 }
 
 }  // namespace
