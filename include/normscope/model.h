@@ -43,6 +43,8 @@ struct ModelSpec {
   bool tied = false;                // the head is the word embedding
   double initializer_range = 0.02;  // sd of weights before training
 
+  // Whose weights a layer has: its own number, or that of its group.
+  std::size_t weights_of(std::size_t layer) const { return groups == 0 ? layer : layer * groups / layers; }
   std::size_t width_of_embedding() const { return embedding_width > 0 ? embedding_width : block.width; }
 };
 

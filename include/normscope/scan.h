@@ -25,7 +25,6 @@
 #include "normscope/executor.h"
 #include "normscope/keys.h"
 #include "normscope/model.h"
-#include "normscope/tokenizer.h"
 
 namespace normscope {
 
@@ -104,16 +103,5 @@ struct ScanWindow {
 std::vector<ScanWindow> scan(const ModelWeights& weights, std::span<const std::vector<std::uint32_t>> windows,
                              const ScanSettings& settings, const Executor& executor,
                              const std::function<void(std::size_t, std::size_t)>& progress = {});
-
-// Tokens of a text as a model takes them: at most `window` at once (special tokens at either end, which every
-// window gets, included), one every `stride` of those in between, as long as a whole one fits; a shorter text
-// is one window. At most `most` windows; 0: all.
-struct TextWindow {
-  std::size_t first = 0;  // of its tokens between the special ones, in the text
-  std::vector<Token> tokens;
-  std::vector<std::uint32_t> ids() const;
-};
-std::vector<TextWindow> text_windows(std::span<const Token> tokens, std::size_t window, std::size_t stride,
-                                     std::size_t most = 0);
 
 }  // namespace normscope

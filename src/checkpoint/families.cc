@@ -81,8 +81,8 @@ void adjust_roberta(const Config& config, ModelPlan& plan) {
 
 void adjust_albert(const Config& config, ModelPlan& plan) {
   plan.spec.embedding_width = config.count("embedding_size", kWidest);
-  plan.groups = config.count_or("num_hidden_groups", 1, kMostLayers);
-  if (plan.groups > plan.spec.layers)
+  plan.spec.groups = config.count_or("num_hidden_groups", 1, kMostLayers);
+  if (plan.spec.groups > plan.spec.layers)
     config.reject_key("num_hidden_groups", fmt::format("at most num_hidden_layers = {}", plan.spec.layers));
 }
 
@@ -446,10 +446,6 @@ bool ModelPlan::has_bias(Bias bias) const {
       return mlp_bias;
   }
   return false;
-}
-
-std::size_t ModelPlan::number_of(std::size_t layer) const {
-  return groups == 0 ? layer : layer * groups / spec.layers;
 }
 
 ModelPlan plan_of(const Config& config) {

@@ -83,11 +83,9 @@ struct ModelPlan {
   std::size_t position_rows = 0, type_rows = 0;
   // RoBERTa counts positions from padding + 1, and tokens of padding are not counted.
   std::optional<std::uint32_t> padding;
-  std::size_t groups = 0;  // of layers that share weights (ALBERT); 0: none do
   bool tie_word_embeddings = false;
 
   bool has_bias(Bias bias) const;
-  std::size_t number_of(std::size_t layer) const;  // for {} in names
 };
 
 // Throws InputError if the family is not known (which lists those that are) or something in config.json is

@@ -171,7 +171,7 @@ class CheckpointWeights : public ModelWeights {
     return fmt::format("{}", fmt::join(spelled(prefix_, name, ""), "|"));
   }
   std::string in_layer(std::string_view name, std::size_t layer) const {
-    return body(numbered(name, plan_.number_of(layer)));
+    return body(numbered(name, spec().weights_of(layer)));
   }
 
   std::optional<std::string> find_any(std::string_view alternatives, std::string_view ending) const {
@@ -265,7 +265,7 @@ class CheckpointWeights : public ModelWeights {
 
   void check_layer(std::size_t layer) const {
     const BlockSpec& block = spec().block;
-    if (layer > 0 && plan_.number_of(layer) == plan_.number_of(layer - 1)) return;
+    if (layer > 0 && spec().weights_of(layer) == spec().weights_of(layer - 1)) return;
     if (family().query_key_value.name.empty()) {
       check_map(family().query, layer, block.width, block.query_width());
       check_map(family().key, layer, block.width, block.key_width());
@@ -287,12 +287,12 @@ class CheckpointWeights : public ModelWeights {
   // A file with more layers than config.json says is of another model, whose first layers would be taken for
   // the whole.
   void check_number_of_layers() const {
-    const std::size_t count = plan_.groups > 0 ? plan_.groups : spec().layers;
+    const std::size_t count = spec().groups > 0 ? spec().groups : spec().layers;
     const auto next = find_any(body(numbered(family().output.name, count)), ".weight");
     if (next)
       reject(tensors_->label_of(*next),
              fmt::format("holds tensor {}, but {} says there are only {} layers{}", quoted_name(*next),
-                         config_, count, plan_.groups > 0 ? " of their own" : ""),
+                         config_, count, spec().groups > 0 ? " of their own" : ""),
              "check that both belong to the same model");
   }
 

@@ -110,8 +110,8 @@ Plan resolve(const AblateCall& call, const Common& common) {
     for (const Token& token : plan.text.tokens) settings.probe_tokens.push_back(token.id);
     if (settings.probe_tokens.size() > spec.vocabulary) {
       std::sort(settings.probe_tokens.begin(), settings.probe_tokens.end());
-      const auto [first, last] = std::ranges::unique(settings.probe_tokens);
-      settings.probe_tokens.erase(first, last);
+      settings.probe_tokens.erase(std::unique(settings.probe_tokens.begin(), settings.probe_tokens.end()),
+                                  settings.probe_tokens.end());
     }
   }
   return plan;
@@ -119,51 +119,35 @@ Plan resolve(const AblateCall& call, const Common& common) {
 
 AblateRun run_of(const Plan& plan, const AblateCall& call, Ablation ablation) {
   const ModelSpec& spec = plan.checkpoint.weights->spec();
-  AblateRun run;
-  run.model = printable(call.text.model);
-  run.family = spec.family;
-  run.text = plan.text.source;
-  run.layers = spec.layers;
-  run.heads = spec.block.heads;
-  run.width = spec.block.width;
-  run.windows = plan.text.windows.size();
-  for (const TextWindow& window : plan.text.windows) run.tokens += window.tokens.size();
+  AblateRun run{describe(plan.checkpoint, call.text, plan.text), 0, false, false, {}};
   run.prompts = plan.settings.prompts;
   run.causal = spec.causal;
   run.post = spec.block.placement == Placement::post;
   run.ablation = std::move(ablation);
-  run.notes = plan.text.notes;
   return run;
 }
 
 Json options_json(const Plan& plan, const AblateCall& call) {
   Json norms = Json::array();
   for (const NormChange& change : plan.settings.changes) norms.push_back(name_of(change));
-  return {{"model", call.text.model},
-          {"text", call.text.text.empty() ? call.text.ids : call.text.text},
-          {"window", plan.text.window},
-          {"stride", plan.text.stride},
-          {"windows", plan.text.windows.size()},
-          {"norms", norms},
-          {"layers", plan.settings.layers},
-          {"mask_token", plan.settings.mask_token ? Json(*plan.settings.mask_token) : Json(nullptr)},
-          {"drop_affine", call.drop_affine},
-          {"rescale", call.rescale},
-          {"prompts", plan.settings.prompts},
-          {"probe_length", plan.settings.probe_length},
-          {"probe_tokens", call.probe_tokens}};
-}
-
-// What is not known is null.
-Json number_json(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
+  Json options = text_options(call.text, plan.text);
+  options.update(
+      Json{{"norms", norms},
+           {"layers", plan.settings.layers},
+           {"mask_token", plan.settings.mask_token ? Json(*plan.settings.mask_token) : Json(nullptr)},
+           {"drop_affine", call.drop_affine},
+           {"rescale", call.rescale},
+           {"prompts", plan.settings.prompts},
+           {"probe_length", plan.settings.probe_length},
+           {"probe_tokens", call.probe_tokens}});
+  return options;
 }
 
 Json interval_json(const Interval& interval) {
   return {{"count", interval.count},
-          {"mean", number_json(interval.mean)},
-          {"low", number_json(interval.low)},
-          {"high", number_json(interval.high)}};
+          {"mean", number_or_null(interval.mean)},
+          {"low", number_or_null(interval.low)},
+          {"high", number_or_null(interval.high)}};
 }
 
 Json scores_json(const ProbeScores& scores) {

@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "cli/masks.h"
-#include "io/bytes.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 
@@ -82,15 +81,7 @@ MatrixInit resolve_matrix(const std::string& name, const char* what) {
 
 TokenStart resolve_start(const std::string& name) {
   constexpr std::string_view text = "text:";
-  constexpr std::uint64_t most_bytes = 1u << 28;
-  if (name.starts_with(text)) {
-    const auto bytes = io::open_bytes(name.substr(text.size()), most_bytes);
-    if (bytes->size() > most_bytes)
-      throw InputError(fmt::format("--start: '{}' is larger than {} MiB.", name, most_bytes >> 20));
-    std::string words(bytes->size(), '\0');
-    bytes->read(0, std::as_writable_bytes(std::span(words)));
-    return text_start(words);
-  }
+  if (name.starts_with(text)) return text_start(read_text_file(name.substr(text.size()), "--start"));
   if (!looks_like_file(name)) return parse_token_start(name);
   return {TokenStart::Kind::given, read_matrix(name, "--start"), {}};
 }
@@ -264,17 +255,11 @@ BlockSpec resolve_model(CollapseCall& call, CollapsePlan& plan, std::uint64_t se
   return block;
 }
 
-std::size_t added_tokens(std::span<const Token> tokens) {
-  return static_cast<std::size_t>(std::count_if(tokens.begin(), tokens.end(), [](const Token& token) {
-    return token.special && token.begin == token.end;
-  }));
-}
-
 // How many tokens each sample has if neither an option nor a mask file says so: what the text allows, at most
 // those of the papers.
 std::size_t tokens_of(const CollapseModel& model, const CollapseCall& call, std::size_t samples) {
   const ModelSpec& spec = model.inits.front().weights->spec();
-  const std::size_t added = added_tokens(model.text.tokens), inner = model.text.tokens.size() - added;
+  const std::size_t added = count_added(model.text.tokens), inner = model.text.tokens.size() - added;
   std::size_t fits = inner / samples;
   if (!call.stride.empty()) {
     const std::size_t before = (samples - 1) * parse_count(call.stride, "--stride", 1, Mask::most_tokens);
@@ -293,7 +278,7 @@ void take_windows(const CollapseCall& call, CollapsePlan& plan) {
     throw InputError(fmt::format("{} has positions for {} tokens, not for {}; give --tokens {}.", model.name,
                                  spec.positions, settings.tokens, spec.positions));
   }
-  const std::size_t added = added_tokens(model.text.tokens);
+  const std::size_t added = count_added(model.text.tokens);
   const std::size_t inner = settings.tokens > added ? settings.tokens - added : 1;
   model.text.window = settings.tokens;
   model.text.stride =

@@ -173,10 +173,6 @@ void check_call(const KeysCall& call) {
     throw InputError("both the keys and --bias are read from standard input (-): put one of them in a file.");
 }
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 Json terms(const std::vector<CoverTerm>& cover) {
   Json list = Json::array();
   for (const CoverTerm& term : cover) list.push_back({{"index", term.index}, {"weight", term.weight}});
@@ -185,8 +181,8 @@ Json terms(const std::vector<CoverTerm>& cover) {
 
 Json to_json(std::size_t index, const KeyVerdict& key, bool exact) {
   Json json = {{"index", index}, {"verdict", name_of(key.verdict)}, {"robust", key.robust}};
-  if (key.verdict == Verdict::selectable) json["margin"] = number(key.margin);
-  if (key.verdict == Verdict::unselectable) json["depth"] = number(key.depth);
+  if (key.verdict == Verdict::selectable) json["margin"] = number_or_null(key.margin);
+  if (key.verdict == Verdict::unselectable) json["depth"] = number_or_null(key.depth);
   if (key.max_weight) json["max_weight"] = *key.max_weight, json["max_weight_bound"] = *key.max_weight_bound;
   if (!key.witness.empty()) json["witness"] = key.witness;
   if (!key.exact_witness.empty()) json["exact_witness"] = key.exact_witness;

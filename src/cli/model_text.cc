@@ -37,11 +37,6 @@ std::vector<std::uint32_t> parse_ids(const std::string& path) {
   return ids;
 }
 
-// Not one that the tokenizer put around the text.
-bool is_of_text(const Token& token) {
-  return !(token.special && token.begin == token.end);
-}
-
 void read_tokens(const Checkpoint& checkpoint, const TextCall& call, ModelText& result) {
   if (call.text.empty() == call.ids.empty()) {
     throw InputError("Give the text as --text FILE ('-' is standard input), or its tokens as --ids FILE.");
@@ -121,12 +116,35 @@ std::string ModelText::spelled(const Checkpoint& checkpoint, const Token& token)
   return fmt::format("#{}", token.id);
 }
 
+ModelOnText describe(const Checkpoint& checkpoint, const TextCall& call, const ModelText& text) {
+  const ModelSpec& spec = checkpoint.weights->spec();
+  ModelOnText result;
+  result.model = printable(call.model);
+  result.family = spec.family;
+  result.text = text.source;
+  result.layers = spec.layers;
+  result.heads = spec.block.heads;
+  result.width = spec.block.width;
+  result.head_width = spec.block.width_of_head();
+  result.windows = text.windows.size();
+  for (const TextWindow& window : text.windows) result.tokens += window.tokens.size();
+  result.notes = text.notes;
+  return result;
+}
+
+nlohmann::ordered_json text_options(const TextCall& call, const ModelText& text) {
+  return {{"model", call.model},
+          {"text", call.text.empty() ? call.ids : call.text},
+          {"window", text.window},
+          {"stride", text.stride},
+          {"windows", text.windows.size()}};
+}
+
 ModelText read_model_text(const Checkpoint& checkpoint, const TextCall& call) {
   const ModelSpec& spec = checkpoint.weights->spec();
   ModelText result;
   read_tokens(checkpoint, call, result);
-  const auto inner =
-      static_cast<std::size_t>(std::count_if(result.tokens.begin(), result.tokens.end(), is_of_text));
+  const std::size_t added = count_added(result.tokens), inner = result.tokens.size() - added;
   if (inner == 0) throw InputError(fmt::format("The text of {} has no tokens.", result.source));
   for (std::size_t i = 0; i < result.tokens.size(); ++i) {
     const Token& token = result.tokens[i];
@@ -148,13 +166,11 @@ ModelText read_model_text(const Checkpoint& checkpoint, const TextCall& call) {
       call.stride.empty() ? result.window : parse_count(call.stride, "--stride", 1, Mask::most_tokens);
   const std::size_t samples = call.samples.empty() ? 1 : parse_count(call.samples, "--samples", 1, 1'000'000);
   // Special tokens stand in every window, so neighbours would leave out as many.
-  if (call.stride.empty() && result.stride > result.tokens.size() - inner)
-    result.stride -= result.tokens.size() - inner;
+  if (call.stride.empty() && result.stride > added) result.stride -= added;
   result.windows = text_windows(result.tokens, result.window, result.stride, samples);
   std::size_t last = 0;
   for (const TextWindow& each : result.windows)
-    last = std::max(last, each.first + static_cast<std::size_t>(std::count_if(
-                                           each.tokens.begin(), each.tokens.end(), is_of_text)));
+    last = std::max(last, each.first + each.tokens.size() - count_added(each.tokens));
   if (last < inner) {
     const std::size_t count = result.windows.size();
     result.notes.push_back(fmt::format(

@@ -1,12 +1,14 @@
 #pragma once
 // What the commands on trained models share: a model, a text, and the windows of tokens it is read in.
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/common.h"
 #include "normscope/checkpoint.h"
-#include "normscope/scan.h"
+#include "normscope/text_windows.h"
+#include "report/model_on_text.h"
 
 namespace normscope::cli {
 
@@ -30,6 +32,10 @@ struct ModelText {
   // A token as the text has it; special and id-only tokens as the vocabulary spells them.
   std::string spelled(const Checkpoint& checkpoint, const Token& token) const;
 };
+
+// For the page of a run, and its options in config.json.
+ModelOnText describe(const Checkpoint& checkpoint, const TextCall& call, const ModelText& text);
+nlohmann::ordered_json text_options(const TextCall& call, const ModelText& text);
 
 // Throws InputError unless exactly one of --text and --ids is given, if the model has no tokenizer, an id is
 // not in the vocabulary, or the text is empty. The longest window is what the model has positions for, at

@@ -33,10 +33,7 @@ PretrainedModel open_model(const std::string& name, const PaperPlan& plan, std::
   const std::vector<Token> tokens = checkpoint.tokenizer->encode(text);
   const ModelSpec& spec = checkpoint.weights->spec();
   const std::size_t window = spec.positions > 0 ? std::min(kTokens, spec.positions) : kTokens;
-  const auto added =
-      static_cast<std::size_t>(std::count_if(tokens.begin(), tokens.end(), [](const Token& token) {
-        return token.special && token.begin == token.end;
-      }));
+  const std::size_t added = count_added(tokens);
   PretrainedModel model{printable(name), checkpoint.weights, {}};
   for (const TextWindow& each :
        text_windows(tokens, window, std::max(window, added + 1) - added, plan.samples))

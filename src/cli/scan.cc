@@ -152,30 +152,21 @@ class TraceWriter {
 };
 
 ScanRun run_of(const Plan& plan, const ScanCall& call, std::vector<ScanWindow> windows) {
-  const ModelSpec& spec = plan.checkpoint.weights->spec();
-  ScanRun run;
-  run.model = printable(call.text.model);
-  run.family = spec.family;
-  run.text = plan.text.source;
-  run.layers = spec.layers;
-  run.heads = spec.block.heads;
-  run.width = spec.block.width;
-  run.head_width = spec.block.width_of_head();
+  ScanRun run{describe(plan.checkpoint, call.text, plan.text), false, true, {}, {}, {}};
   run.prefixes = plan.settings.prefixes;
   run.lower_bounds = plan.settings.margins == Margins::bound;
-  run.windows = std::move(windows);
+  run.scanned = std::move(windows);
   run.spaces = plan.settings.spaces;
-  run.notes = plan.text.notes;
   for (const TextWindow& window : plan.text.windows) {
     std::vector<std::string>& spelled = run.spelled.emplace_back();
     for (std::size_t i = 0; i < window.tokens.size(); ++i) {
       const Token& token = window.tokens[i];
       // What the tokenizer left out between two tokens (spaces, mostly) belongs to the second.
       std::string text = plan.text.spelled(plan.checkpoint, token);
-      if (i > 0 && plan.text.text.empty() && !plan.checkpoint.tokenizer) text = " " + text;
+      if (i > 0 && plan.text.text.empty() && !plan.checkpoint.tokenizer) text.insert(0, " ");
       if (i > 0 && token.end > token.begin && window.tokens[i - 1].end <= token.begin &&
           window.tokens[i - 1].end > 0)
-        text = plan.text.text.substr(window.tokens[i - 1].end, token.begin - window.tokens[i - 1].end) + text;
+        text.insert(0, plan.text.text, window.tokens[i - 1].end, token.begin - window.tokens[i - 1].end);
       spelled.push_back(std::move(text));
     }
   }
@@ -236,28 +227,25 @@ Json window_json(const ScanWindow& window, const TextWindow& text, const std::ve
 Json options_json(const Plan& plan, const ScanCall& call) {
   Json spaces = Json::array();
   for (const KeySpace space : plan.settings.spaces) spaces.push_back(name_of(space));
-  return {{"model", call.text.model},
-          {"text", call.text.text.empty() ? call.text.ids : call.text.text},
-          {"window", plan.text.window},
-          {"stride", plan.text.stride},
-          {"windows", plan.text.windows.size()},
-          {"layers", plan.settings.layers},
-          {"heads", plan.settings.heads},
-          {"spaces", spaces},
-          {"mask", plan.settings.prefixes ? "causal" : "full"},
-          {"margin", call.margin},
-          {"largest_weights", plan.settings.largest_weights},
-          {"trace", call.trace}};
+  Json options = text_options(call.text, plan.text);
+  options.update(Json{{"layers", plan.settings.layers},
+                      {"heads", plan.settings.heads},
+                      {"spaces", spaces},
+                      {"mask", plan.settings.prefixes ? "causal" : "full"},
+                      {"margin", call.margin},
+                      {"largest_weights", plan.settings.largest_weights},
+                      {"trace", call.trace}});
+  return options;
 }
 
-Json results_json(const Plan& plan, const ScanCall& call, const ScanRun& run, const Provenance& made,
-                  double seconds) {
+Json results_json(const Plan& plan, const ScanCall& call, const ScanRun& run, const ScanSummary& summary,
+                  const Provenance& made, double seconds) {
   Json results = {{"command", "scan"}};
   results.update(normscope::to_json(made));
   results["seconds"] = seconds;
   results["settings"] = options_json(plan, call);
   results["family"] = run.family;
-  results["verdict"] = scan_verdict(run);
+  results["verdict"] = scan_verdict(run, summary);
   Json spaces = Json::object();
   for (const KeySpace space : run.spaces) {
     const UnselectableTokens found = unselectable_tokens(run, space);
@@ -268,8 +256,8 @@ Json results_json(const Plan& plan, const ScanCall& call, const ScanRun& run, co
   }
   results["spaces"] = spaces;
   results["windows"] = Json::array();
-  for (std::size_t w = 0; w < run.windows.size(); ++w)
-    results["windows"].push_back(window_json(run.windows[w], plan.text.windows[w], run.spelled[w]));
+  for (std::size_t w = 0; w < run.scanned.size(); ++w)
+    results["windows"].push_back(window_json(run.scanned[w], plan.text.windows[w], run.spelled[w]));
   return results;
 }
 
@@ -278,7 +266,7 @@ std::string marked_text(const ScanRun& run, KeySpace space) {
   const bool colours = colour_output();
   std::string text;
   std::size_t characters = 0;
-  for (std::size_t w = 0; w < run.windows.size() && characters < kMostPrinted; ++w) {
+  for (std::size_t w = 0; w < run.scanned.size() && characters < kMostPrinted; ++w) {
     const TextFigure figure = scan_text(run, w, space);
     for (const TextFigure::Token& token : figure.tokens) {
       if (characters >= kMostPrinted) break;
@@ -294,9 +282,9 @@ std::string marked_text(const ScanRun& run, KeySpace space) {
       if (!token.value) {
         text += shown;
       } else if (colours) {
-        text += space_before + (*token.value >= 1 ? "\033[1;97;41m" : "\033[30;43m") + word + "\033[0m";
+        text += fmt::format("{}\033[{}m{}\033[0m", space_before, *token.value >= 1 ? "1;97;41" : "30;43", word);
       } else {
-        text += space_before + (*token.value >= 1 ? "[[" : "[") + word + (*token.value >= 1 ? "]]" : "]");
+        text += fmt::format(*token.value >= 1 ? "{}[[{}]]" : "{}[{}]", space_before, word);
       }
     }
     text += "\n";
@@ -337,19 +325,20 @@ void run_scan(const ScanCall& call, const Common& common) {
   if (writer) writer->finish();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const ScanRun run = run_of(plan, call, std::move(windows));
+  const ScanSummary summary = summarize(run);
   for (const std::string& sentence : run.notes) note(common, sentence);
-  const Json results = results_json(plan, call, run, made, seconds);
+  const Json results = results_json(plan, call, run, summary, made, seconds);
   if (directory) {
     directory->write("results.json", json_text(results));
     // The page holds the figures' data; all verdicts of all tokens are in results.json.
     Json brief = results;
     brief.erase("windows");
-    directory->write("report.html", render_html(scan_page(run, made, brief.dump())));
+    directory->write("report.html", render_html(scan_page(run, summary, made, brief.dump())));
     note(common, "Wrote " + (directory->path() / "report.html").string());
   }
   if (common.json) return print(json_text(results, -1));
-  print(fmt::format("{}\n{}{}\n{}\n", table(scan_table(run).rows), scan_readings(run), scan_verdict(run),
-                    highlighted(plan, run)));
+  print(fmt::format("{}\n{}{}\n{}\n", table(scan_table(run, summary).rows), scan_readings(run),
+                    scan_verdict(run, summary), highlighted(plan, run)));
 }
 
 }  // namespace

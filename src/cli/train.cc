@@ -186,15 +186,11 @@ Interval steps_interval(const std::vector<const MajorityRun*>& runs, double loss
   return mean_interval(values);
 }
 
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
 Json to_json(const Interval& interval) {
   return {{"runs", interval.count},
-          {"mean", finite(interval.mean)},
-          {"low", finite(interval.low)},
-          {"high", finite(interval.high)}};
+          {"mean", number_or_null(interval.mean)},
+          {"low", number_or_null(interval.low)},
+          {"high", number_or_null(interval.high)}};
 }
 
 Json run_json(const MajorityRun& run) {
@@ -216,7 +212,7 @@ Json results_json(const MajorityTraining& training, const TrainingTime& time, co
   json.update(normscope::to_json(origin));
   json.erase("seed");  // the runs have their own
   json["seconds"] = time.seconds;
-  json["ms_per_step"] = finite(time.ms_per_step());
+  json["ms_per_step"] = number_or_null(time.ms_per_step());
   json["settings"] = normscope::to_json(training.settings());
   json["runs"] = Json::array();
   for (const MajorityRun& run : training.runs()) json["runs"].push_back(run_json(run));

@@ -173,8 +173,7 @@ Json token_json(const Vocabulary& vocabulary, const KeyVerdict& key, std::size_t
   if (const std::string text = vocabulary.text(id); !text.empty()) json["token"] = text;
   json["verdict"] = name_of(key.verdict);
   json["robust"] = key.robust;
-  if (key.verdict == Verdict::selectable)
-    json["margin"] = std::isfinite(key.margin) ? Json(key.margin) : Json(nullptr);
+  if (key.verdict == Verdict::selectable) json["margin"] = number_or_null(key.margin);
   if (key.verdict == Verdict::unselectable) json["depth"] = key.depth;
   if (!key.exact_witness.empty()) json["exact_witness"] = key.exact_witness;
   if (!key.cover.empty()) json["cover"] = terms(vocabulary, key.cover);

@@ -9,6 +9,7 @@
 #include "core/gemm.h"
 #include "model/block_kernels.h"
 #include "model/dropout.h"
+#include "model/rotate.h"
 #include "normscope/error.h"
 
 namespace normscope {
@@ -86,24 +87,6 @@ class Scratch {
   std::vector<T> values_;
 };
 
-// Turns every head of the rows, whose number is their position.
-template <class T>
-void rotate(const Rotary& rotary, std::size_t head_width, MatrixView<T> x) {
-  const std::size_t pairs = rotary.frequencies.size(), apart = rotary.neighbours ? 1 : pairs;
-  for (std::size_t p = 0; p < x.rows; ++p) {
-    for (std::size_t m = 0; m < pairs; ++m) {
-      const double angle = static_cast<double>(p) * rotary.frequencies[m];
-      const auto cosine = static_cast<T>(std::cos(angle)), sine = static_cast<T>(std::sin(angle));
-      T* first = x[p].data() + (rotary.neighbours ? 2 * m : m);
-      for (std::size_t head = 0; head < x.cols / head_width; ++head, first += head_width) {
-        const T a = first[0], b = first[apart];
-        first[0] = a * cosine - b * sine;
-        first[apart] = a * sine + b * cosine;
-      }
-    }
-  }
-}
-
 // The three parts of the projected tokens.
 template <class T>
 struct Projected {
@@ -128,7 +111,7 @@ Projected<T> project(const BlockSpec& spec, const BlockWeights<T>& weights, Matr
       unit.heads = static_cast<int>(heads);
       norm_forward<T>(unit, {}, part, part);
     }
-    if (!spec.rotary.frequencies.empty()) rotate(spec.rotary, spec.width_of_head(), part);
+    for (std::size_t p = 0; p < part.rows; ++p) rotate<T>(spec.rotary, spec.width_of_head(), p, part[p]);
   }
   return parts;
 }

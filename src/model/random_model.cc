@@ -40,7 +40,7 @@ class RandomModel : public ModelWeights {
 
   BlockWeights<float> layer(std::size_t index) const override {
     const BlockSpec& block = spec_.block;
-    if (spec_.groups > 0) index = index * spec_.groups / spec_.layers;
+    index = spec_.weights_of(index);
     BlockWeights<float> weights;
     weights.query_key_value =
         drawn(block.width, block.query_width() + 2 * block.key_width(), Part::query_key_value, index);

@@ -12,6 +12,8 @@ nlohmann::ordered_json to_json(const Provenance& provenance);
 // config.json of an earlier run, to go on with. Throws InputError if there is none, or if it is of another
 // program, another command or another version.
 nlohmann::ordered_json read_config(const std::filesystem::path& directory, std::string_view command);
+// JSON has neither NaN nor infinity: they become null.
+nlohmann::ordered_json number_or_null(double value);
 // Bytes that are not UTF-8 (file names may hold any) become U+FFFD. Ends with a newline.
 std::string json_text(const nlohmann::ordered_json& json, int indent = 2);
 

@@ -5,18 +5,15 @@
 
 #include "normscope/ablate.h"
 #include "normscope/report.h"
+#include "report/model_on_text.h"
 
 namespace normscope {
 
-struct AblateRun {
-  std::string model, family, text;  // for people
-  std::size_t layers = 0, heads = 0, width = 0;
-  std::size_t windows = 0, tokens = 0;  // tokens of all windows
+struct AblateRun : ModelOnText {
   std::size_t prompts = 0;
   bool causal = false;
   bool post = false;  // norms come after a block, so the skip path changes with attention
   Ablation ablation;
-  std::vector<std::string> notes;
 };
 
 // A header, and a row per model: loss, hidden states and attention (means over layers), retrieval.

@@ -54,7 +54,7 @@ class Mean {
 template <class Function>
 double mean_of(const ScanRun& run, const Function& function) {
   Mean mean;
-  for (const ScanWindow& window : run.windows) mean.add(function(window));
+  for (const ScanWindow& window : run.scanned) mean.add(function(window));
   return mean.value();
 }
 
@@ -72,12 +72,10 @@ bool asks_for(const ScanRun& run, KeySpace space) {
 }
 
 std::string shape_sentence(const ScanRun& run) {
-  std::size_t tokens = 0;
-  for (const ScanWindow& window : run.windows) tokens += window.ids.size();
   return fmt::format(
       "{} ({}): {} layers, {} heads of {} dimensions, width {}; {} tokens of {} in {} window{}.", run.model,
-      run.family, run.layers, run.heads, run.head_width, run.width, tokens, run.text, run.windows.size(),
-      run.windows.size() == 1 ? "" : "s");
+      run.family, run.layers, run.heads, run.head_width, run.width, run.tokens, run.text, run.scanned.size(),
+      run.scanned.size() == 1 ? "" : "s");
 }
 
 using Head = ScanSummary::Head;
@@ -97,7 +95,7 @@ Figure map_of(const ScanRun& run, const ScanSummary& summary, std::string name, 
     for (std::size_t l = 0; l < summary.layers.size(); ++l) {
       const ScanSummary::Layer& layer = summary.layers[l];
       for (std::size_t h = 0; h < layer.heads.size(); ++h)
-        panel.values[layer.layer * run.heads + run.windows.front().layers[l].heads[h].head] =
+        panel.values[layer.layer * run.heads + run.scanned.front().layers[l].heads[h].head] =
             layer.heads[h].*member;
     }
     figure.panels.push_back(std::move(panel));
@@ -166,8 +164,7 @@ Figure share_figure(const ScanRun& run, const ScanSummary& summary) {
 }
 
 // In which layer most are tied.
-std::string tied_sentence(const ScanRun& run, KeySpace space) {
-  const ScanSummary summary = summarize(run);
+std::string tied_sentence(const ScanSummary& summary, KeySpace space) {
   double most = 0;
   std::size_t at = 0;
   for (const ScanSummary::Layer& layer : summary.layers) {
@@ -189,7 +186,7 @@ std::string tied_sentence(const ScanRun& run, KeySpace space) {
 std::string robust_sentence(const ScanRun& run, KeySpace space) {
   std::size_t unselectable = 0, robust = 0;
   bool known = true;
-  for (const ScanWindow& window : run.windows) {
+  for (const ScanWindow& window : run.scanned) {
     for (const ScanLayer& layer : window.layers) {
       const auto add = [&](const ScanSet& set) {
         unselectable += set.count(Verdict::unselectable);
@@ -208,8 +205,7 @@ std::string robust_sentence(const ScanRun& run, KeySpace space) {
 }
 
 // Which head can give some token least: selectable is not yet attended to.
-std::string weight_sentence(const ScanRun& run) {
-  const ScanSummary summary = summarize(run);
+std::string weight_sentence(const ScanRun& run, const ScanSummary& summary) {
   const Head* least = nullptr;
   std::size_t layer = 0, head = 0;
   for (std::size_t l = 0; l < summary.layers.size(); ++l) {
@@ -219,7 +215,7 @@ std::string weight_sentence(const ScanRun& run) {
       if (least != nullptr && here.least_largest_weight >= least->least_largest_weight) continue;
       least = &here;
       layer = summary.layers[l].layer;
-      head = run.windows.front().layers[l].heads[h].head;
+      head = run.scanned.front().layers[l].heads[h].head;
     }
   }
   if (least == nullptr) return "";
@@ -269,12 +265,12 @@ double ScanSummary::Layer::highest(double Head::*member) const {
 
 ScanSummary summarize(const ScanRun& run) {
   ScanSummary summary;
-  for (std::size_t l = 0; l < run.windows.front().layers.size(); ++l) {
+  for (std::size_t l = 0; l < run.scanned.front().layers.size(); ++l) {
     const auto of = [&](const auto& function) {
       return mean_of(run, [&](const ScanWindow& window) { return function(window.layers[l]); });
     };
     ScanSummary::Layer layer;
-    layer.layer = run.windows.front().layers[l].layer;
+    layer.layer = run.scanned.front().layers[l].layer;
     layer.before = of([](const ScanLayer& x) { return x.before.share(Verdict::unselectable); });
     layer.before_tied = of([](const ScanLayer& x) { return x.before.share(Verdict::tied); });
     layer.model = of([](const ScanLayer& x) { return x.model.share(Verdict::unselectable); });
@@ -286,7 +282,7 @@ ScanSummary summarize(const ScanRun& run) {
       layer.norm_in.*member = of([&](const ScanLayer& x) { return x.norm_in.*member; });
       layer.norm_out.*member = of([&](const ScanLayer& x) { return x.norm_out.*member; });
     }
-    for (std::size_t h = 0; h < run.windows.front().layers[l].heads.size(); ++h) {
+    for (std::size_t h = 0; h < run.scanned.front().layers[l].heads.size(); ++h) {
       const auto of_head = [&](const auto& function) {
         return of([&](const ScanLayer& x) { return function(x.heads[h]); });
       };
@@ -324,7 +320,7 @@ const char* set_name(KeySpace space) {
 
 UnselectableTokens unselectable_tokens(const ScanRun& run, KeySpace space) {
   UnselectableTokens result;
-  for (const ScanWindow& window : run.windows) {
+  for (const ScanWindow& window : run.scanned) {
     result.sets = window.sets(space);
     if (result.sets == 0) continue;
     for (std::size_t i = 0; i < window.ids.size(); ++i) {
@@ -337,7 +333,7 @@ UnselectableTokens unselectable_tokens(const ScanRun& run, KeySpace space) {
   return result;
 }
 
-std::string scan_verdict(const ScanRun& run) {
+std::string scan_verdict(const ScanRun& run, const ScanSummary& summary) {
   std::string text;
   for (const KeySpace space : run.spaces) {
     const UnselectableTokens found = unselectable_tokens(run, space);
@@ -355,9 +351,9 @@ std::string scan_verdict(const ScanRun& run) {
                           percent(static_cast<double>(found.in_some) / static_cast<double>(found.tokens)),
                           set_name(space), found.in_all, found.sets);
     }
-    text += tied_sentence(run, space) + robust_sentence(run, space);
+    text += tied_sentence(summary, space) + robust_sentence(run, space);
   }
-  return text + weight_sentence(run);
+  return text + weight_sentence(run, summary);
 }
 
 std::string scan_readings(const ScanRun& run) {
@@ -366,8 +362,7 @@ std::string scan_readings(const ScanRun& run) {
          "all tokens.\n";
 }
 
-ReportTable scan_table(const ScanRun& run) {
-  const ScanSummary summary = summarize(run);
+ReportTable scan_table(const ScanRun& run, const ScanSummary& summary) {
   ReportTable table;
   table.title = "Unselectable tokens, per cent; what the norm takes away; what the queries did";
   const auto any = [&](const auto& share) {
@@ -422,7 +417,7 @@ ReportTable scan_table(const ScanRun& run) {
 TextFigure scan_text(const ScanRun& run, std::size_t window, KeySpace space) {
   TextFigure figure;
   figure.value_name = fmt::format("share of {}s that cannot select it", set_name(space));
-  const ScanWindow& from = run.windows[window];
+  const ScanWindow& from = run.scanned[window];
   const std::size_t sets = from.sets(space);
   for (std::size_t i = 0; i < from.ids.size(); ++i) {
     TextFigure::Token token{run.spelled[window][i]};
@@ -437,11 +432,11 @@ TextFigure scan_text(const ScanRun& run, std::size_t window, KeySpace space) {
   return figure;
 }
 
-Page scan_page(const ScanRun& run, const Provenance& provenance, std::string data) {
-  const ScanSummary summary = summarize(run);
+Page scan_page(const ScanRun& run, const ScanSummary& summary, const Provenance& provenance,
+               std::string data) {
   Page page;
   page.title = fmt::format("Which tokens can {} select?", run.model);
-  page.verdict = scan_verdict(run);
+  page.verdict = scan_verdict(run, summary);
   page.paragraphs = {
       shape_sentence(run),
       "A token is unselectable if every query that distinguishes the keys gives another key a higher score. "
@@ -480,7 +475,7 @@ Page scan_page(const ScanRun& run, const Provenance& provenance, std::string dat
                                 {{"entropy", &Head::entropy}}, "nats, mean over queries", false));
   for (const KeySpace space : run.spaces) {
     if (unselectable_tokens(run, space).in_some == 0) continue;
-    for (std::size_t w = 0; w < std::min(run.windows.size(), kMostTexts); ++w) {
+    for (std::size_t w = 0; w < std::min(run.scanned.size(), kMostTexts); ++w) {
       const TextFigure text = scan_text(run, w, space);
       Figure figure{fmt::format("text-{}-{}", name_of(space), w),
                     fmt::format("Unselectable tokens, {}{}",
@@ -488,7 +483,7 @@ Page scan_page(const ScanRun& run, const Provenance& provenance, std::string dat
                                 : space == KeySpace::model ? "after the norm"
                                 : space == KeySpace::head  ? "any query of a head"
                                                            : "reachable queries",
-                                run.windows.size() > 1 ? fmt::format(", window {}", w + 1) : ""),
+                                run.scanned.size() > 1 ? fmt::format(", window {}", w + 1) : ""),
                     ""};
       figure.html = text_html(text);
       figure.csv = text_csv(text);
@@ -497,7 +492,7 @@ Page scan_page(const ScanRun& run, const Provenance& provenance, std::string dat
   }
   const std::string settings = settings_text(provenance, shape_sentence(run));
   for (Figure& figure : page.figures) figure.settings = settings;
-  page.tables.push_back(scan_table(run));
+  page.tables.push_back(scan_table(run, summary));
   page.footer = settings_text(provenance);
   page.data = std::move(data);
   return page;

@@ -5,17 +5,15 @@
 
 #include "normscope/report.h"
 #include "normscope/scan.h"
+#include "report/model_on_text.h"
 
 namespace normscope {
 
-struct ScanRun {
-  std::string model, family, text;  // names, for people
-  std::size_t layers = 0, heads = 0, width = 0, head_width = 0;
+struct ScanRun : ModelOnText {
   bool prefixes = false, lower_bounds = true;
-  std::vector<ScanWindow> windows;
+  std::vector<ScanWindow> scanned;
   std::vector<std::vector<std::string>> spelled;  // tokens of each window
   std::vector<KeySpace> spaces;
-  std::vector<std::string> notes;
 };
 
 // Means over windows.
@@ -50,12 +48,13 @@ UnselectableTokens unselectable_tokens(const ScanRun& run, KeySpace space);
 // What a set of the space is, in words: "layer", "layer and head".
 const char* set_name(KeySpace space);
 
-std::string scan_verdict(const ScanRun& run);
+std::string scan_verdict(const ScanRun& run, const ScanSummary& summary);
 // What to know before two columns of the table are compared; empty, or lines.
 std::string scan_readings(const ScanRun& run);
-ReportTable scan_table(const ScanRun& run);
+ReportTable scan_table(const ScanRun& run, const ScanSummary& summary);
 // The tokens of a window, marked by the share of the space's sets that cannot select them.
 TextFigure scan_text(const ScanRun& run, std::size_t window, KeySpace space);
-Page scan_page(const ScanRun& run, const Provenance& provenance, std::string data);
+Page scan_page(const ScanRun& run, const ScanSummary& summary, const Provenance& provenance,
+               std::string data);
 
 }  // namespace normscope

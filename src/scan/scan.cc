@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 
+#include "model/rotate.h"
 #include "normscope/error.h"
 #include "normscope/reachable.h"
 #include "normscope/statistics.h"
@@ -326,48 +327,35 @@ class Scan {
     return best;
   }
 
-  // q = (g ⊙ z + β)W_Q + b at the last place, turned as the model turns it: A and c of reachable.h.
+  // q = (g ⊙ z + β)W_Q + b at a place, turned as the model turns it: A and c of reachable.h.
   QueryEllipsoid queries_of(std::size_t head, std::size_t place) const {
-    const std::size_t width = block_.width_of_head(), d = block_.width;
-    Matrix<double> map(width, d);
-    std::vector<double> shift(query_bias_.begin() + static_cast<std::ptrdiff_t>(head * width),
-                              query_bias_.begin() + static_cast<std::ptrdiff_t>((head + 1) * width));
+    const std::size_t width = block_.width_of_head(), d = block_.width, first = head * width;
     const NormInFront& norm = layer_in_front_;
-    const bool centred = norm.spec.projection == Projection::ones;
-    for (std::size_t r = 0; r < width; ++r) {
-      double mean = 0;
-      for (std::size_t i = 0; i < d; ++i) {
-        const double weight = query_weights_(i, head * width + r);
-        const bool affine = norm.spec.affine;
-        map(r, i) = weight * (affine && !norm.gain.empty() ? static_cast<double>(norm.gain[i]) : 1.0);
-        if (affine && !norm.bias.empty()) shift[r] += weight * static_cast<double>(norm.bias[i]);
-        mean += map(r, i) / static_cast<double>(d);
-      }
-      // z is orthogonal to 1, so the part of a row along 1 does nothing.
-      if (centred) {
-        for (std::size_t i = 0; i < d; ++i) map(r, i) -= mean;
+    const auto entry = [&](const std::vector<float>& of, std::size_t i, double otherwise) {
+      return norm.spec.affine && !of.empty() ? static_cast<double>(of[i]) : otherwise;
+    };
+    Matrix<double> directions(d, width);  // Aᵀ: what each coordinate of z adds to the query
+    std::vector<double> shift(query_bias_.begin() + static_cast<std::ptrdiff_t>(first),
+                              query_bias_.begin() + static_cast<std::ptrdiff_t>(first + width));
+    std::vector<double> mean(width);
+    for (std::size_t i = 0; i < d; ++i) {
+      for (std::size_t r = 0; r < width; ++r) {
+        const double weight = query_weights_(i, first + r);
+        directions(i, r) = weight * entry(norm.gain, i, 1);
+        shift[r] += weight * entry(norm.bias, i, 0);
+        mean[r] += directions(i, r) / static_cast<double>(d);
       }
     }
-    turn(place, map.view(), shift);
+    Matrix<double> map(width, d);
+    for (std::size_t i = 0; i < d; ++i) {
+      // z is orthogonal to 1, so what all coordinates add alike does nothing.
+      for (std::size_t r = 0; r < width && norm.spec.projection == Projection::ones; ++r)
+        directions(i, r) -= mean[r];
+      rotate<double>(block_.rotary, width, place, directions[i]);
+      for (std::size_t r = 0; r < width; ++r) map(r, i) = directions(i, r);
+    }
+    rotate<double>(block_.rotary, width, place, shift);
     return QueryEllipsoid(map.view(), shift, std::sqrt(static_cast<double>(d)));
-  }
-
-  // The rotation of the queries at a place, applied to the rows of A and to c.
-  void turn(std::size_t place, MatrixView<double> map, std::vector<double>& shift) const {
-    const Rotary& rotary = block_.rotary;
-    const std::size_t pairs = rotary.frequencies.size();
-    for (std::size_t m = 0; m < pairs; ++m) {
-      const double angle = static_cast<double>(place) * rotary.frequencies[m];
-      const double cosine = std::cos(angle), sine = std::sin(angle);
-      const std::size_t a = rotary.neighbours ? 2 * m : m, b = rotary.neighbours ? 2 * m + 1 : m + pairs;
-      const auto pair = [&](double& first, double& second) {
-        const double before = first;
-        first = before * cosine - second * sine;
-        second = before * sine + second * cosine;
-      };
-      for (std::size_t i = 0; i < map.cols; ++i) pair(map(a, i), map(b, i));
-      pair(shift[a], shift[b]);
-    }
   }
 
   ScanSet decide_reach(const Captured& captured, std::size_t head, const Executor& alone) const {
@@ -481,42 +469,6 @@ std::vector<ScanWindow> scan(const ModelWeights& weights, std::span<const std::v
                              const std::function<void(std::size_t, std::size_t)>& progress) {
   if (windows.empty()) throw InputError("There is no text to scan.");
   return Scan(weights, windows, settings, executor, progress).run();
-}
-
-std::vector<std::uint32_t> TextWindow::ids() const {
-  std::vector<std::uint32_t> result;
-  for (const Token& token : tokens) result.push_back(token.id);
-  return result;
-}
-
-std::vector<TextWindow> text_windows(std::span<const Token> tokens, std::size_t window, std::size_t stride,
-                                     std::size_t most) {
-  const auto added = [](const Token& token) { return token.special && token.begin == token.end; };
-  std::size_t front = 0, back = 0;
-  while (front < tokens.size() && added(tokens[front])) ++front;
-  while (back < tokens.size() - front && added(tokens[tokens.size() - 1 - back])) ++back;
-  const std::size_t inner = tokens.size() - front - back;
-  if (stride == 0) throw InputError("The stride must be at least 1.");
-  if (window <= front + back) {
-    throw InputError(
-        fmt::format("A window of {} holds nothing of the text beside its {} special tokens; make it larger.",
-                    window, front + back));
-  }
-  const std::size_t fits = std::min(window - front - back, inner);
-  std::vector<TextWindow> result;
-  for (std::size_t first = 0; first + fits <= inner && (most == 0 || result.size() < most); first += stride) {
-    TextWindow each{first, {}};
-    const auto append = [&](std::size_t from, std::size_t count) {
-      each.tokens.insert(each.tokens.end(), tokens.begin() + static_cast<std::ptrdiff_t>(from),
-                         tokens.begin() + static_cast<std::ptrdiff_t>(from + count));
-    };
-    append(0, front);
-    append(front + first, fits);
-    append(front + inner, back);
-    result.push_back(std::move(each));
-    if (fits == inner) break;
-  }
-  return result;
 }
 
 }  // namespace normscope
