@@ -284,7 +284,8 @@ std::string marked_text(const ScanRun& run, KeySpace space) {
       } else if (colours) {
         text += fmt::format("{}\033[{}m{}\033[0m", space_before, *token.value >= 1 ? "1;97;41" : "30;43", word);
       } else {
-        text += fmt::format(*token.value >= 1 ? "{}[[{}]]" : "{}[{}]", space_before, word);
+        const bool in_all = *token.value >= 1;
+        text += fmt::format("{}{}{}{}", space_before, in_all ? "[[" : "[", word, in_all ? "]]" : "]");
       }
     }
     text += "\n";
