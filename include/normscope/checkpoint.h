@@ -33,13 +33,13 @@ struct CheckpointExtras {
   struct File {
     std::string name, bytes;
   };
-  std::vector<File> files;  // as they are: tokenizer.json, or vocab.json and merges.txt, vocab.txt, …
+  std::vector<File> files = {};  // as they are: tokenizer.json, or vocab.json and merges.txt, vocab.txt, …
   // Of a head of classes, by their whole names ("bert.pooler.dense.weight", "classifier.weight", …), stored
   // as float32; and what the classes are called. Labels make the model one that classifies texts.
-  std::vector<Tensor> tensors;
-  std::vector<std::string> labels;
-  std::optional<std::uint32_t> end_of_text, padding;  // ids
-  double dropout = 0;                                 // to go on training with
+  std::vector<Tensor> tensors = {};
+  std::vector<std::string> labels = {};
+  std::optional<std::uint32_t> end_of_text = {}, padding = {};  // ids
+  double dropout = 0;                                           // to go on training with
 };
 
 // Writes the model as open_checkpoint reads it back, number for number, and as the Hugging Face library does,

@@ -1,0 +1,241 @@
+// Any training as a run directory, and the watch on its loss.
+#include "record/training_record.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "normscope/error.h"
+#include "record/loss_watch.h"
+#include "support/message.h"
+#include "support/temporary_directory.h"
+
+namespace normscope {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A training whose state is two floats.
+class Counting {
+ public:
+  explicit Counting(TrainingRecord record) : record_(std::move(record)) {
+    record_.set_checkpoint_every(3);
+    record_.restore([&](const TrainingState& state) {
+      state.read("parameters", values_);
+      step_ = std::stoull(state.metadata("step"));
+      lines_ = {state.lines().begin(), state.lines().end()};
+      return step_;
+    });
+  }
+  void run(std::uint64_t until, std::uint64_t end) {
+    while (step_ < until) {
+      values_[0] += 0.1f;
+      values_[1] *= values_[0];
+      ++step_;
+      record_.append("{\"step\":" + std::to_string(step_) + "}\n");
+      if (!record_.checkpoint_due(step_, step_ == end)) continue;
+      const FloatTensor tensor{"parameters", {2}, values_};
+      record_.write_checkpoint(step_, std::span(&tensor, 1), {{"step", std::to_string(step_)}});
+    }
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+  const TrainingRecord& record() const { return record_; }
+
+ private:
+  TrainingRecord record_;
+  std::vector<float> values_ = {1, 1};
+  std::uint64_t step_ = 0;
+  std::vector<std::string> lines_;
+};
+
+class AnyTrainingRecord : public ::testing::Test {
+ protected:
+  Counting begin(const char* name) const {
+    return Counting(
+        TrainingRecord(place(name), "train lm", provenance(1, 1), Json{{"rate", 0.5}}, "rate 0.5"));
+  }
+  Counting resumed(const char* name, const std::string& settings = "rate 0.5") const {
+    return Counting(TrainingRecord::open(place(name), settings));
+  }
+  std::string refusal(const std::string& settings = "rate 0.5") const {
+    return message_of([&] { resumed("run", settings); });
+  }
+  fs::path place(const char* name) const { return temporary_.path() / name; }
+
+  const TemporaryDirectory temporary_;
+};
+
+TEST_F(AnyTrainingRecord, StoppedAnywhereLeadsToTheSameBytes) {
+  begin("whole").run(10, 10);
+  for (std::uint64_t stop = 0; stop <= 10; ++stop) {
+    SCOPED_TRACE(stop);
+    fs::remove_all(place("run"));
+    begin("run").run(stop, 10);
+    std::ofstream(place("run") / kMetricsFile, std::ios::app) << "{\"torn";  // by a kill within a line
+    Counting again = resumed("run");
+    EXPECT_EQ(again.lines().size(), stop == 10 ? 10 : stop / 3 * 3);
+    again.run(10, 10);
+    EXPECT_EQ(again.record().checkpoint_step(), 10u);
+    for (const char* file : {kMetricsFile, kCheckpointFile})
+      EXPECT_EQ(content(place("run") / file), content(place("whole") / file)) << file;
+  }
+}
+
+TEST_F(AnyTrainingRecord, KnowsItsOptionsAndItsCommand) {
+  begin("run");
+  EXPECT_EQ(TrainingRecord::options(place("run"), "train lm")["rate"], 0.5);
+  EXPECT_THROW(TrainingRecord::options(place("run"), "train majority"), InputError);
+  expect_mentions(message_of([&] { begin("run"); }), {"holds a run already", "--resume"});
+}
+
+TEST_F(AnyTrainingRecord, GoesOnOnlyWithWhatItWrote) {
+  begin("run").run(6, 10);
+  expect_mentions(refusal("rate 0.25"), {"they do not fit each other"});
+  const fs::path log = place("run") / kMetricsFile, checkpoint = place("run") / kCheckpointFile;
+  const std::string lines = content(log), state = content(checkpoint);
+
+  std::ofstream(log) << "{\"step\":7}" << lines.substr(10);
+  expect_mentions(refusal(), {"does not begin with the"});
+  std::ofstream(log) << lines;
+
+  for (const std::size_t from_end : {1u, 6u}) {  // a byte of each number
+    std::string changed = state;
+    changed[changed.size() - from_end] ^= 1;
+    std::ofstream(checkpoint, std::ios::binary) << changed;
+    expect_mentions(refusal(), {"they do not fit each other"});
+  }
+  std::string changed = state;
+  changed.replace(changed.find("\"step\":\"6\""), 10, "\"step\":\"5\"");
+  std::ofstream(checkpoint, std::ios::binary) << changed;
+  expect_mentions(refusal(), {"they do not fit each other"});
+
+  std::ofstream(checkpoint, std::ios::binary) << state;
+  EXPECT_EQ(resumed("run").record().checkpoint_step(), 6u);
+  fs::remove(log);
+  expect_mentions(refusal(), {"metrics.jsonl", "is missing"});
+}
+
+TEST_F(AnyTrainingRecord, NamesThatACheckpointUsesItselfAreRefused) {
+  TrainingRecord record(place("run"), "train lm", provenance(1, 1), Json::object(), "");
+  EXPECT_THROW(record.write_checkpoint(1, std::span<const FloatTensor>(), {{"log_hash", "1"}}), Error);
+  EXPECT_FALSE(fs::exists(record.checkpoint_path()));
+}
+
+TEST(SafetensorsOfFloats, AreTheBytesOfTheSameTensors) {
+  const TemporaryDirectory directory;
+  const std::vector<float> values = {1.5f, -0.0f, 3e-42f, 7, 8, 9};
+  const std::vector<FloatTensor> floats = {{"a", {2, 2}, std::span(values).first(4)},
+                                           {"b", {2}, std::span(values).last(2)}};
+  std::vector<Tensor> doubles;
+  for (const FloatTensor& tensor : floats)
+    doubles.push_back(
+        {tensor.name, DType::float32, tensor.shape, {tensor.values.begin(), tensor.values.end()}});
+  write_safetensors(directory.file("floats"), floats, {{"k", "v"}});
+  write_safetensors(directory.file("doubles"), doubles, {{"k", "v"}});
+  EXPECT_EQ(content(directory.file("floats")), content(directory.file("doubles")));
+  const FloatTensor wrong{"a", {3}, values};
+  expect_mentions(message_of([&] { write_safetensors(directory.file("x"), std::span(&wrong, 1)); }),
+                  {"has shape (3,) but 6 values"});
+}
+
+class WatchedLoss : public ::testing::Test {
+ protected:
+  // The trouble a curve of losses leads to.
+  static std::optional<LossTrouble> watched(const std::vector<double>& losses,
+                                            LossWatch watch = LossWatch()) {
+    for (std::size_t step = 0; step < losses.size(); ++step)
+      if (auto trouble = watch.tell(step, losses[step])) return trouble;
+    return std::nullopt;
+  }
+  static std::vector<double> recorded(const char* name) {
+    return Json::parse(content(NORMSCOPE_SOURCE "/tests/golden/losses.json"))[name]
+        .get<std::vector<double>>();
+  }
+};
+
+TEST_F(WatchedLoss, NoiseOfRealTrainingsIsNoSpike) {
+  for (const char* curve : {"words", "classes", "steps"}) {
+    const std::vector<double> losses = recorded(curve);
+    ASSERT_GE(losses.size(), 1000u) << curve;
+    EXPECT_FALSE(watched(losses).has_value()) << curve;
+  }
+}
+
+TEST_F(WatchedLoss, TrainingsThatGoWrongAreStoppedSoon) {
+  for (const char* curve : {"too_fast", "swapped"}) {
+    const auto trouble = watched(recorded(curve));
+    ASSERT_TRUE(trouble.has_value()) << curve;
+    EXPECT_EQ(trouble->kind, LossTrouble::Kind::spike) << curve;
+    EXPECT_GE(trouble->step, 600u) << curve;
+    EXPECT_LE(trouble->step, 660u) << curve;
+  }
+}
+
+TEST_F(WatchedLoss, OneHighLossIsNoSpikeAndEightInARowAre) {
+  std::vector<double> losses(200, 2);
+  losses[100] = 1e6;
+  EXPECT_FALSE(watched(losses).has_value());
+  for (std::size_t i = 150; i < 157; ++i) losses[i] = 4;
+  EXPECT_FALSE(watched(losses).has_value());
+  losses[157] = 4;
+  const auto trouble = watched(losses);
+  ASSERT_TRUE(trouble.has_value());
+  EXPECT_EQ(trouble->step, 150u);
+  EXPECT_EQ(trouble->steps, 8u);
+  EXPECT_EQ(trouble->usual, 2);
+}
+
+TEST_F(WatchedLoss, ASlowRiseAboveTheBeginningIsStopped) {
+  std::vector<double> losses;
+  for (int step = 0; step < 3000; ++step) losses.push_back(5 + 0.002 * step);
+  const auto trouble = watched(losses);
+  ASSERT_TRUE(trouble.has_value());
+  EXPECT_GT(trouble->loss, 6.2);
+  EXPECT_LT(trouble->loss, 6.4);
+}
+
+TEST_F(WatchedLoss, WhatIsNotFiniteStopsAtOnceByName) {
+  LossWatch watch;
+  const auto nan = watch.tell(0, std::numeric_limits<double>::quiet_NaN());
+  ASSERT_TRUE(nan.has_value());
+  EXPECT_EQ(nan->kind, LossTrouble::Kind::not_finite);
+  const std::vector<ParameterSlot> slots = {{"word", 2, 2, 0}, {"layers.0.up.weight", 1, 3, 4}};
+  std::vector<float> values = {1, -9, 3, 4, 5, 6, 7};
+  EXPECT_EQ(first_not_finite(slots, values), "");
+  EXPECT_EQ(largest_slot(slots, values), "word");
+  values[5] = -std::numeric_limits<float>::infinity();
+  const auto trouble = watch.tell(12, 3.5, first_not_finite(slots, values));
+  ASSERT_TRUE(trouble.has_value());
+  expect_mentions(sentence_of(*trouble, LastGood{"run/checkpoint.safetensors", 10}),
+                  {"stopped at step 12", "'layers.0.up.weight' is no longer finite", "loss 3.5",
+                   "'run/checkpoint.safetensors', of step 10"});
+  expect_mentions(sentence_of(*nan, std::nullopt), {"no checkpoint yet", "lower learning rate"});
+}
+
+TEST_F(WatchedLoss, GoesOnAsIfItHadNeverStopped) {
+  const std::vector<double> losses = recorded("too_fast");
+  LossWatch whole, parted;
+  for (std::size_t step = 0; step < losses.size(); ++step) {
+    LossWatch next;
+    next.restore(parted.state());
+    parted = next;
+    EXPECT_EQ(parted.limit(), whole.limit());
+    EXPECT_EQ(whole.tell(step, losses[step]).has_value(), parted.tell(step, losses[step]).has_value());
+    EXPECT_EQ(whole.calm(), parted.calm());
+  }
+  for (const char* hostile :
+       {"", "1", "1 2 3 4 5 6", "1 2 3 4 5 6 7 8", "1 2 3 nan 5 6 7", "-1 2 3 4 5 6 7", "a b c d e f g"})
+    EXPECT_THROW(LossWatch().restore(hostile), InputError) << hostile;
+}
+
+}  // namespace
+}  // namespace normscope
