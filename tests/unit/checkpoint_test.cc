@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "support/opened_checkpoint.h"
+#include "support/tensor_bytes.h"
 
 namespace normscope {
 namespace {
