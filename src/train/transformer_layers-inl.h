@@ -496,6 +496,7 @@ class TransformerLayer {
 
   TransformerLayer(const TransformerSpec& spec, const LayerSlices<const T>& parameters, std::size_t columns)
       : pre_(spec.model.block.placement == Placement::pre),
+        norm2_is_none_(spec.model.block.feed_forward_norm.value_or(spec.model.block.norm) == NormSpec()),
         heads_(spec.model.block.heads),
         norm1_(spec.model.block.norm, parameters.norm1, spec.model.block.width, columns),
         norm2_(spec.model.block.feed_forward_norm.value_or(spec.model.block.norm), parameters.norm2,
@@ -519,19 +520,7 @@ class TransformerLayer {
 
   // x ← block(x). `place`: of the layer's first site.
   void forward(Block<T>& x, std::size_t length, const Dropout<T>* dropout, DropoutPlace place) {
-    x_ = x;
-    if (pre_) norm1_.forward(x_, h_);
-    in_.forward(pre_ ? h_ : x_, qkv_);
-    attention_.forward(qkv_, length, dropout, place, o_);
-    out_.forward(o_, part_);
-    drop(dropout, place, 0, part_);
-    add(x_, part_, sum1_);
-    if (!pre_) norm1_.forward(sum1_, x1_);
-    const Block<T>& middle = pre_ ? sum1_ : x1_;
-    if (pre_) norm2_.forward(middle, g_);
-    feed_forward_.forward(pre_ ? g_ : middle, part_);
-    drop(dropout, place, 1, part_);
-    add(middle, part_, sum2_);
+    recall(x, length, dropout, place, true);
     if (pre_) {
       x = sum2_;
     } else {
@@ -539,7 +528,13 @@ class TransformerLayer {
     }
   }
 
-  // After the same forward: ∂L/∂(block's output) in dx becomes ∂L/∂(its input).
+  // What backward needs, from what entered the block.
+  void recall(const Block<T>& x, std::size_t length, const Dropout<T>* dropout, DropoutPlace place) {
+    recall(x, length, dropout, place, !pre_ && !norm2_is_none_);
+    if (!pre_ && !norm2_is_none_) norm2_.forward(sum2_, part_);
+  }
+
+  // After recall: ∂L/∂(block's output) in dx becomes ∂L/∂(its input).
   void backward(Block<T>& dx, std::size_t length, const Dropout<T>* dropout, DropoutPlace place) {
     through_norm(norm2_, sum2_, dx);
     part_ = dx;
@@ -564,6 +559,23 @@ class TransformerLayer {
   }
 
  private:
+  void recall(const Block<T>& x, std::size_t length, const Dropout<T>* dropout, DropoutPlace place,
+              bool with_feed_forward) {
+    x_ = x;
+    if (pre_) norm1_.forward(x_, h_);
+    in_.forward(pre_ ? h_ : x_, qkv_);
+    attention_.forward(qkv_, length, dropout, place, o_);
+    out_.forward(o_, part_);
+    drop(dropout, place, 0, part_);
+    add(x_, part_, sum1_);
+    if (!pre_) norm1_.forward(sum1_, x1_);
+    const Block<T>& middle = pre_ ? sum1_ : x1_;
+    if (pre_) norm2_.forward(middle, g_);
+    if (!with_feed_forward) return;
+    feed_forward_.forward(pre_ ? g_ : middle, part_);
+    drop(dropout, place, 1, part_);
+    add(middle, part_, sum2_);
+  }
   void drop(const Dropout<T>* dropout, DropoutPlace place, std::size_t site, Block<T>& part) const {
     place.place += static_cast<std::uint32_t>(heads_ + site);
     if (dropout != nullptr) dropout->apply(place, part);
@@ -588,7 +600,7 @@ class TransformerLayer {
     }
   }
 
-  bool pre_;
+  bool pre_, norm2_is_none_;
   std::size_t heads_;
   Norm<T> norm1_, norm2_;
   Dense<T> in_, out_;

@@ -55,7 +55,7 @@ class TransformerTexts {
       final_norm_.backward(x_, part_, dx_);
       for (std::size_t l = layers_.size(); l-- > 0;) {
         bring(text, l);
-        layers_[l].forward(x_, length(text), dropout(), place(text, l));
+        layers_[l].recall(x_, length(text), dropout(), place(text, l));
         layers_[l].backward(dx_, length(text), dropout(), place(text, l));
       }
       embed(text);
