@@ -84,8 +84,12 @@ class ModelWeights {
   virtual NormWeights final_norm() const = 0;
   // Throws InputError if there is no head.
   virtual HeadWeights head() const = 0;
-  // The word embeddings alone: V × embedding width. Throws InputError where they are not known apart.
+  // The parts of embeddings() alone, × embedding width: V words, what is added at each position (no rows: the
+  // model has none), the types of tokens, of which a text has the first (no rows: none). Throw InputError
+  // where they are not known apart.
   virtual Matrix<float> words() const;
+  virtual Matrix<float> positions() const;
+  virtual Matrix<float> types() const;
 };
 
 // The same shape before training: weights N(0, initializer_range²), biases 0, gains 1.

@@ -107,6 +107,13 @@ std::vector<TensorInfo> list_tensors(const std::string& path, const ReadLimits& 
 Tensor read_tensor(const std::string& path, const std::optional<std::string>& name = std::nullopt,
                    const ReadLimits& limits = {});
 
+// A tensor of float32 that somebody else holds.
+struct FloatTensor {
+  std::string name;
+  std::vector<std::size_t> shape;
+  std::span<const float> values;
+};
+
 // Values are rounded to the tensor's dtype, to nearest even; a finite value beyond a float's range or a value
 // that is not exactly an integer of the dtype is an InputError. The target is replaced whole or not at all:
 // the bytes go to a temporary beside it, are synced, and the temporary is renamed. A full disk is an Error.
@@ -115,6 +122,9 @@ void write_npy(const std::string& path, const Tensor& tensor);
 // Names must be distinct, valid UTF-8 and not "__metadata__". Data stand in the order given, wider dtypes
 // first so that every tensor is aligned.
 void write_safetensors(const std::string& path, std::span<const Tensor> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+// The same without a copy of the values.
+void write_safetensors(const std::string& path, std::span<const FloatTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace normscope

@@ -108,6 +108,8 @@ class ChangedModel : public ModelWeights {
   NormWeights final_norm() const override { return trained_.final_norm(); }
   HeadWeights head() const override { return trained_.head(); }
   Matrix<float> words() const override { return trained_.words(); }
+  Matrix<float> positions() const override { return trained_.positions(); }
+  Matrix<float> types() const override { return trained_.types(); }
 
   ForwardChanges changes() const {
     ForwardChanges changes;

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "io/sentence.h"
+#include "normscope/error.h"
 
 namespace normscope::checkpoint {
 namespace {
@@ -92,6 +93,12 @@ void adjust_gpt2(const Config& config, ModelPlan& plan) {
   if (!config.flag_or("scale_attn_weights", true)) block.temperature = 1;
 }
 
+void describe_gpt2(const ModelSpec& spec, nlohmann::ordered_json& config) {
+  config["n_inner"] = spec.block.feed_forward;
+  config["n_ctx"] = spec.positions;
+  config["scale_attn_weights"] = spec.block.temperature != 1;
+}
+
 void adjust_llama(const Config& config, ModelPlan& plan) {
   BlockSpec& block = plan.spec.block;
   block.key_heads = config.count_or("num_key_value_heads", block.heads, kWidest);
@@ -171,7 +178,8 @@ Family bert() {
                .positions = "max_position_embeddings",
                .activation = "hidden_act",
                .default_activation = "gelu",
-               .eps = "layer_norm_eps"},
+               .eps = "layer_norm_eps",
+               .dropout = {"hidden_dropout_prob", "attention_probs_dropout_prob"}},
       .fixed = {{"position_embedding_type", "\"absolute\""},
                 {"is_decoder", "false"},
                 {"add_cross_attention", "false"}},
@@ -193,6 +201,7 @@ Family bert() {
                .output = "cls.predictions.decoder",
                .bias = "cls.predictions.bias|cls.predictions.decoder.bias"},
       .vocabulary = Family::Vocabulary::bert,
+      .architectures = {"BertModel", "BertForMaskedLM", "BertForSequenceClassification"},
   };
 }
 
@@ -208,6 +217,7 @@ Family roberta() {
                  .activation = Activation::gelu};
   family.vocabulary = Family::Vocabulary::none;
   family.adjust = adjust_roberta;
+  family.architectures = {};
   return family;
 }
 
@@ -222,7 +232,8 @@ Family distilbert() {
                .feed_forward = "hidden_dim",
                .positions = "max_position_embeddings",
                .activation = "activation",
-               .default_activation = "gelu"},
+               .default_activation = "gelu",
+               .dropout = {"dropout", "attention_dropout"}},
       .norm = "layernorm",
       .word = "embeddings.word_embeddings",
       .position = "embeddings.position_embeddings",
@@ -240,6 +251,7 @@ Family distilbert() {
                .output = "vocab_projector",
                .bias = "vocab_projector.bias"},
       .vocabulary = Family::Vocabulary::bert,
+      .architectures = {"DistilBertModel", "DistilBertForMaskedLM", "DistilBertForSequenceClassification"},
   };
 }
 
@@ -265,6 +277,7 @@ Family albert() {
                  .bias = "predictions.bias|predictions.decoder.bias"};
   family.vocabulary = Family::Vocabulary::none;
   family.adjust = adjust_albert;
+  family.architectures = {};
   return family;
 }
 
@@ -280,7 +293,8 @@ Family gpt2() {
                .activation = "activation_function",
                .default_activation = "gelu_new",
                .eps = "layer_norm_epsilon",
-               .default_eps = 1e-5},
+               .default_eps = 1e-5,
+               .dropout = {"embd_pdrop", "attn_pdrop", "resid_pdrop"}},
       .fixed = {{"scale_attn_by_inverse_layer_idx", "false"}, {"add_cross_attention", "false"}},
       .norm = "layernorm",
       .placement = Placement::pre,
@@ -298,6 +312,8 @@ Family gpt2() {
       .head = {.output = "lm_head"},
       .vocabulary = Family::Vocabulary::gpt2,
       .adjust = adjust_gpt2,
+      .describe = describe_gpt2,
+      .architectures = {"GPT2Model", "GPT2LMHeadModel", "GPT2ForSequenceClassification"},
   };
 }
 
@@ -404,15 +420,56 @@ const std::vector<Family>& families() {
   return all;
 }
 
-const Family& family_of(const Config& config) {
-  const std::string type = config.word_or("model_type", "");
-  std::vector<std::string_view> known;
+const Family& family_of(const Config& config, bool& own_norms) {
+  std::string type = config.word_or("model_type", "");
+  own_norms = type.starts_with(kOwnNorms);
+  if (own_norms) type.erase(0, kOwnNorms.size());
+  std::vector<std::string> known;
   for (const Family& family : families()) {
-    if (std::find(family.model_types.begin(), family.model_types.end(), type) != family.model_types.end())
-      return family;
+    const bool is_type =
+        std::find(family.model_types.begin(), family.model_types.end(), type) != family.model_types.end();
+    if (is_type && (!own_norms || family.is_written())) return family;
     known.insert(known.end(), family.model_types.begin(), family.model_types.end());
+    if (family.is_written()) known.push_back(fmt::format("{}{}", kOwnNorms, family.name));
   }
   config.reject_key("model_type", fmt::format("one of {}", fmt::join(known, ", ")));
+}
+
+NormSpec own_norm(const Config& norms, std::string_view site, std::size_t width, double eps) {
+  const std::optional<Config> config = norms.object(site);
+  if (!config) norms.reject_key(site, "an object with norm, affine and eps");
+  const auto offered = norm_names_without_normals();
+  NormSpec norm;
+  try {
+    norm = parse_norm(config->word_or("norm", ""));
+  } catch (const InputError&) {
+    config->reject_key("norm", fmt::format("one of {}", fmt::join(offered, ", ")));
+  }
+  // Learned normals are tensors that no family has a name for.
+  if (norm.projection == Projection::normals)
+    config->reject_key("norm", fmt::format("one of {}", fmt::join(offered, ", ")));
+  if (norm.heads < 1 || width % static_cast<std::size_t>(norm.heads) != 0)
+    config->reject_key("norm", fmt::format("as many heads as divide the width {}", width));
+  norm.affine = config->flag_or("affine", false);
+  norm.eps = config->number_or("eps", eps, 0, 1);
+  return norm;
+}
+
+void read_own_norms(const Config& config, ModelPlan& plan) {
+  const std::optional<Config> norms = config.object(kNormsKey);
+  if (!norms) config.reject_key(kNormsKey, "an object that says which norm stands where");
+  ModelSpec& spec = plan.spec;
+  const std::size_t width = spec.block.width;
+  const double eps = spec.block.norm.eps;
+  for (const NormSite& site : norm_sites(plan.family, spec))
+    if (site.tensor.empty() && norms->has(site.name))
+      norms->reject_key(site.name, fmt::format("nothing: {} has no norm there; that", spec.family));
+  spec.block.norm = own_norm(*norms, "attention", width, eps);
+  const NormSpec feed_forward = own_norm(*norms, "feed_forward", width, eps);
+  if (feed_forward != spec.block.norm) spec.block.feed_forward_norm = feed_forward;
+  if (!plan.family.embedding_norm.empty())
+    spec.embedding_norm = own_norm(*norms, "embedding", spec.width_of_embedding(), eps);
+  if (!plan.family.final_norm.empty()) spec.final_norm = own_norm(*norms, "final", width, eps);
 }
 
 BlockSpec block_of(const Config& config, const Family& family) {
@@ -450,7 +507,7 @@ bool ModelPlan::has_bias(Bias bias) const {
 
 ModelPlan plan_of(const Config& config) {
   ModelPlan plan;
-  const Family& family = family_of(config);
+  const Family& family = family_of(config, plan.own_norms);
   plan.family = family;
   if (config.has("quantization_config"))
     config.reject_key("quantization_config", "a model that is not quantized");
@@ -470,10 +527,44 @@ ModelPlan plan_of(const Config& config) {
   spec.initializer_range = config.number_or("initializer_range", 0.02, 0, 1e6);
   plan.tie_word_embeddings = config.flag_or("tie_word_embeddings", family.head.tied);
   if (family.adjust != nullptr) family.adjust(config, plan);
+  if (plan.own_norms)
+    read_own_norms(config, plan);
+  else if (config.has(kNormsKey))
+    config.reject_key("model_type", fmt::format("{}{}, as {} is there,", kOwnNorms, family.name, kNormsKey));
   if (spec.block.head_width == 0 && spec.block.width % spec.block.heads != 0)
     config.reject_key(family.keys.heads,
                       fmt::format("a divisor of {} = {}", family.keys.width, spec.block.width));
   return plan;
+}
+
+std::string numbered(Name name, std::size_t layer) {
+  const std::size_t at = name.find("{}");
+  if (at == Name::npos) return std::string(name);
+  return fmt::format("{}{}{}", name.substr(0, at), layer, name.substr(at + 2));
+}
+
+std::vector<NormSite> norm_sites(const Family& family, const ModelSpec& spec) {
+  return {{"embedding", family.embedding_norm, spec.embedding_norm},
+          {"attention", family.attention_norm, spec.block.norm},
+          {"feed_forward", family.feed_forward_norm, spec.block.feed_forward_norm.value_or(spec.block.norm)},
+          {"final", family.final_norm, spec.final_norm}};
+}
+
+const Family& written_family(std::string_view name) {
+  std::vector<std::string_view> written;
+  for (const Family& family : families()) {
+    if (!family.is_written()) continue;
+    if (family.name == name) return family;
+    written.push_back(family.name);
+  }
+  io::reject(io::quoted_name(name), "is not a family whose checkpoints are written",
+             fmt::format("those are {}", fmt::join(written, ", ")));
+}
+
+std::string_view config_name(Activation activation) {
+  for (const NamedActivation& known : kActivations)
+    if (known.activation == activation) return known.name;
+  return "";
 }
 
 const Family& llama_family() {

@@ -1,6 +1,9 @@
 #pragma once
 // What the checkpoints of each family look like: one table per family says which keys of config.json give its
 // shape, and under which names its tensors stand. Adding a family is adding a table.
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +33,13 @@ struct ConfigKeys {
   std::string_view activation = {}, default_activation = {};
   std::string_view eps = {};  // empty: always the default
   double default_eps = 1e-12;
+  std::array<std::string_view, 3> dropout = {};  // written, not read: only training has any
+};
+
+// What the Hugging Face library calls a model of the family: without head, with the head that predicts
+// tokens, with a head of classes.
+struct Architectures {
+  std::string_view body = {}, head = {}, classifier = {};
 };
 
 struct HeadNames {
@@ -41,6 +51,9 @@ struct HeadNames {
   // Of the transform, where it is not that of the blocks.
   std::optional<Activation> activation = {};
 };
+
+// "a.{}.b" of a layer.
+std::string numbered(Name name, std::size_t layer);
 
 // A key with the only value that is supported, as JSON.
 struct Fixed {
@@ -73,6 +86,11 @@ struct Family {
   Vocabulary vocabulary = Vocabulary::none;
 
   void (*adjust)(const Config&, ModelPlan&) = nullptr;  // what the other entries cannot say
+  // And how to write what adjust reads. A family is written if it has architectures.
+  void (*describe)(const ModelSpec&, nlohmann::ordered_json&) = nullptr;
+  Architectures architectures = {};
+
+  bool is_written() const { return !architectures.body.empty(); }
 };
 
 // One model: its shape, and the table adjusted to its config.json.
@@ -84,6 +102,9 @@ struct ModelPlan {
   // RoBERTa counts positions from padding + 1, and tokens of padding are not counted.
   std::optional<std::uint32_t> padding;
   bool tie_word_embeddings = false;
+  // Norms that the Hugging Face library has not: model_type is that of the family after kOwnNorms, and
+  // normscope_norms says what stands where, so that no other program takes it for a model of the family.
+  bool own_norms = false;
 
   bool has_bias(Bias bias) const;
 };
@@ -92,7 +113,21 @@ struct ModelPlan {
 // not supported. The head is decided by the tensors, not here.
 ModelPlan plan_of(const Config& config);
 
+inline constexpr std::string_view kOwnNorms = "normscope-", kNormsKey = "normscope_norms";
+
+// A place for a norm, by its name under kNormsKey.
+struct NormSite {
+  std::string_view name;
+  Name tensor;  // empty: the family has no norm there
+  NormSpec norm;
+};
+std::vector<NormSite> norm_sites(const Family& family, const ModelSpec& spec);
+
 const Family& llama_family();
+// Throws InputError if the family is not one that is written (which lists those that are).
+const Family& written_family(std::string_view name);
+// The name config.json gives an activation.
+std::string_view config_name(Activation activation);
 
 // θ^(−2m/d) for each pair m of a head of width d, in single precision as models are trained with it.
 std::vector<double> rotary_frequencies(std::size_t head_width, double theta);

@@ -16,12 +16,6 @@ using io::quoted_name;
 using io::reject;
 using Shape = std::vector<std::size_t>;
 
-std::string numbered(std::string_view pattern, std::size_t number) {
-  const std::size_t at = pattern.find("{}");
-  if (at == std::string_view::npos) return std::string(pattern);
-  return fmt::format("{}{}{}", pattern.substr(0, at), number, pattern.substr(at + 2));
-}
-
 // "a|b" with a prefix and an ending: {"<prefix>a<ending>", "<prefix>b<ending>"}.
 std::vector<std::string> spelled(std::string_view prefix, std::string_view alternatives,
                                  std::string_view ending) {
@@ -62,7 +56,8 @@ class CheckpointWeights : public ModelWeights {
     check_embedding();
     for (std::size_t layer = 0; layer < plan_.spec.layers; ++layer) check_layer(layer);
     check_number_of_layers();
-    if (!family().final_norm.empty()) check_norm(body(family().final_norm), spec().block.width);
+    if (!family().final_norm.empty())
+      check_norm(spec().final_norm, body(family().final_norm), spec().block.width);
     check_head();
   }
 
@@ -95,10 +90,28 @@ class CheckpointWeights : public ModelWeights {
     return rows;
   }
 
+  // Without the rows of RoBERTa that no text reaches.
+  Matrix<float> positions() const override {
+    if (family().position.empty()) return {};
+    Matrix<float> rows(spec().positions, spec().width_of_embedding());
+    read_finite_rows(*tensors_, find_one(body(family().position), ".weight"),
+                     plan_.position_rows - spec().positions, {rows.data(), rows.rows() * rows.cols()});
+    return rows;
+  }
+
+  Matrix<float> types() const override {
+    if (family().type.empty()) return {};
+    Matrix<float> rows(plan_.type_rows, spec().width_of_embedding());
+    read_finite_rows(*tensors_, find_one(body(family().type), ".weight"), 0,
+                     {rows.data(), rows.rows() * rows.cols()});
+    return rows;
+  }
+
   EmbeddingWeights embedding() const override {
     EmbeddingWeights weights;
     if (!family().embedding_norm.empty())
-      weights.norm = read_norm(body(family().embedding_norm), spec().width_of_embedding());
+      weights.norm =
+          read_norm(spec().embedding_norm, body(family().embedding_norm), spec().width_of_embedding());
     if (!family().embedding_map.name.empty()) {
       weights.map = Matrix<float>(spec().width_of_embedding(), spec().block.width);
       weights.map_bias = read_map(family().embedding_map, 0, weights.map.view());
@@ -123,10 +136,11 @@ class CheckpointWeights : public ModelWeights {
     }
     weights.down = Matrix<float>(block.feed_forward, block.width);
     weights.down_bias = read_map(family().down, index, weights.down.view());
-    NormWeights attention = read_norm(in_layer(family().attention_norm, index), block.width);
+    NormWeights attention = read_norm(block.norm, in_layer(family().attention_norm, index), block.width);
     weights.attention_gain = std::move(attention.gain);
     weights.attention_bias = std::move(attention.bias);
-    NormWeights feed_forward = read_norm(in_layer(family().feed_forward_norm, index), block.width);
+    NormWeights feed_forward =
+        read_norm(feed_forward_norm(), in_layer(family().feed_forward_norm, index), block.width);
     weights.feed_forward_gain = std::move(feed_forward.gain);
     weights.feed_forward_bias = std::move(feed_forward.bias);
     if (block.relative.buckets > 0) {
@@ -137,8 +151,9 @@ class CheckpointWeights : public ModelWeights {
   }
 
   NormWeights final_norm() const override {
-    return family().final_norm.empty() ? NormWeights{}
-                                       : read_norm(body(family().final_norm), spec().block.width);
+    return family().final_norm.empty()
+               ? NormWeights{}
+               : read_norm(spec().final_norm, body(family().final_norm), spec().block.width);
   }
 
   HeadWeights head() const override {
@@ -154,7 +169,7 @@ class CheckpointWeights : public ModelWeights {
       weights.transform = Matrix<float>(spec().block.width, width);
       weights.transform_bias =
           read_map(names.transform.name, true, Stored::out_by_in, weights.transform.view());
-      weights.transform_norm = read_norm(names.norm, width);
+      weights.transform_norm = read_norm(transform_norm(), names.norm, width);
       weights.activation = names.activation.value_or(spec().block.activation);
     }
     weights.output = Matrix<float>(spec().vocabulary, width);
@@ -196,7 +211,14 @@ class CheckpointWeights : public ModelWeights {
     const auto old = find_any(norm, ".beta");
     return old ? *old : find_one(norm, ".bias");
   }
-  bool norm_has_bias() const { return spec().block.norm.projection == Projection::ones; }
+  // RMSNorm of the Hugging Face library has a gain only.
+  bool norm_has_bias() const { return family().norm == "layernorm"; }
+  NormSpec feed_forward_norm() const { return spec().block.feed_forward_norm.value_or(spec().block.norm); }
+  static NormSpec transform_norm() {
+    NormSpec norm = parse_norm("layernorm");
+    norm.affine = true;
+    return norm;
+  }
 
   void find_prefix() {
     for (const std::string_view prefix : family().prefixes) {
@@ -247,7 +269,14 @@ class CheckpointWeights : public ModelWeights {
     check_map(in_layer(map.name, layer), plan_.has_bias(map.bias), family().stored, in, out);
   }
 
-  void check_norm(const std::string& norm, std::size_t width) const {
+  void check_norm(const NormSpec& norm_spec, const std::string& norm, std::size_t width) const {
+    if (!norm_spec.affine) {
+      const auto extra = find_any(norm, ".weight");
+      if (!extra) return;
+      reject(tensors_->label_of(*extra),
+             fmt::format("holds tensor {}, but {} says that norm has no gain", quoted_name(*extra), config_),
+             "check that both belong to the same model");
+    }
     check_shape(gain_name(norm), {width});
     if (norm_has_bias()) check_shape(bias_name(norm), {width});
   }
@@ -259,7 +288,8 @@ class CheckpointWeights : public ModelWeights {
       check_shape(find_one(body(family().position), ".weight"), {plan_.position_rows, width});
     if (!family().type.empty())
       check_shape(find_one(body(family().type), ".weight"), {plan_.type_rows, width});
-    if (!family().embedding_norm.empty()) check_norm(body(family().embedding_norm), width);
+    if (!family().embedding_norm.empty())
+      check_norm(spec().embedding_norm, body(family().embedding_norm), width);
     if (!family().embedding_map.name.empty()) check_map(family().embedding_map, 0, width, spec().block.width);
   }
 
@@ -277,8 +307,8 @@ class CheckpointWeights : public ModelWeights {
     check_map(family().up, layer, block.width, block.feed_forward);
     if (block.gated) check_map(family().gate, layer, block.width, block.feed_forward);
     check_map(family().down, layer, block.feed_forward, block.width);
-    check_norm(in_layer(family().attention_norm, layer), block.width);
-    check_norm(in_layer(family().feed_forward_norm, layer), block.width);
+    check_norm(block.norm, in_layer(family().attention_norm, layer), block.width);
+    check_norm(feed_forward_norm(), in_layer(family().feed_forward_norm, layer), block.width);
     if (block.relative.buckets > 0)
       check_shape(find_one(in_layer(family().relative, layer), ".weight"),
                   {block.relative.buckets, block.heads});
@@ -302,7 +332,7 @@ class CheckpointWeights : public ModelWeights {
     const std::size_t width = head_width();
     if (spec().head == ModelSpec::Head::transform) {
       check_map(std::string(names.transform.name), true, Stored::out_by_in, spec().block.width, width);
-      check_norm(std::string(names.norm), width);
+      check_norm(transform_norm(), std::string(names.norm), width);
     }
     check_shape(output_name(), {spec().vocabulary, width});
     if (!names.bias.empty()) check_shape(find_one(names.bias, ""), {spec().vocabulary});
@@ -322,9 +352,10 @@ class CheckpointWeights : public ModelWeights {
     return values;
   }
 
-  NormWeights read_norm(std::string_view name, std::size_t width) const {
+  NormWeights read_norm(const NormSpec& norm_spec, std::string_view name, std::size_t width) const {
     const std::string norm(name);
     NormWeights weights;
+    if (!norm_spec.affine) return weights;
     weights.gain = read_vector(gain_name(norm), width);
     if (norm_has_bias()) weights.bias = read_vector(bias_name(norm), width);
     return weights;

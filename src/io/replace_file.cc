@@ -73,7 +73,7 @@ class Temporary {
   Temporary(const fs::path& directory, const std::string& label) : label_(label) {
     static std::atomic<unsigned> counter{0};
     do {
-      path_ = directory / fmt::format("{}{}-{}{}", kTemporaryBegin, ::getpid(), counter++, kTemporaryEnd);
+      path_ = directory / temporary_name(counter++);
       fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (fd_ < 0 ? errno == EEXIST || errno == EINTR : taken_for_stale());
     if (fd_ < 0) fail_writing(label_, errno);
@@ -139,6 +139,10 @@ void remove_if_stale(const fs::path& path) {
 }
 
 }  // namespace
+
+std::string temporary_name(unsigned number) {
+  return fmt::format("{}{}-{}{}", kTemporaryBegin, ::getpid(), number, kTemporaryEnd);
+}
 
 bool is_temporary_name(std::string_view name) {
   if (!name.starts_with(kTemporaryBegin) || !name.ends_with(kTemporaryEnd)) return false;

@@ -16,7 +16,8 @@ using Append = std::function<void(std::span<const std::byte>)>;
 // fails, the temporary is removed and the target is as it was. A symbolic link keeps pointing where it did.
 void replace_file(const std::string& path, const std::function<void(const Append&)>& content);
 
-// Whether a name is one that replace_file gives its temporaries: ".normscope-12-0.tmp".
+// The names of temporaries, of this process: ".normscope-12-0.tmp"; and whether a name is one.
+std::string temporary_name(unsigned number);
 bool is_temporary_name(std::string_view name);
 
 // Removes the temporaries that writers who were killed left in a directory. A temporary is locked while it is

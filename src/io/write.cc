@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -24,11 +25,10 @@ using io::reject;
 
 constexpr std::size_t kNumpyDimensions = 32;  // of NumPy 1; NumPy 2 reads 64
 
-void check_shape(const Tensor& tensor, const std::string& where) {
-  const auto count = io::element_count(tensor.shape);
-  if (!count || *count != tensor.values.size())
-    reject(where,
-           fmt::format("has shape {} but {} values", io::shape_text(tensor.shape), tensor.values.size()),
+void check_shape(const std::vector<std::size_t>& shape, std::size_t values, const std::string& where) {
+  const auto count = io::element_count(shape);
+  if (!count || *count != values)
+    reject(where, fmt::format("has shape {} but {} values", io::shape_text(shape), values),
            "give as many values as the shape holds");
 }
 
@@ -48,8 +48,8 @@ void append_values(const io::Append& append, const Tensor& tensor, const std::st
   }
 }
 
-std::string where_of(const std::string& path, const Tensor& tensor) {
-  return fmt::format("{} (tensor {})", quoted_path(path), quoted_name(tensor.name));
+std::string where_of(const std::string& path, const std::string& tensor) {
+  return fmt::format("{} (tensor {})", quoted_path(path), quoted_name(tensor));
 }
 
 std::string json_string(const std::string& text, const std::string& path) {
@@ -61,18 +61,32 @@ std::string json_string(const std::string& text, const std::string& path) {
   }
 }
 
-std::string safetensors_header(const std::string& path, std::span<const Tensor* const> tensors,
-                               const std::map<std::string, std::string>& metadata) {
+void check_names(const std::string& path, std::span<const TensorInfo> tensors) {
+  std::set<std::string_view> names;
+  for (const TensorInfo& tensor : tensors) {
+    if (tensor.name == "__metadata__")
+      reject(quoted_path(path), "cannot hold a tensor named '__metadata__'", "choose another name");
+    if (!names.insert(tensor.name).second)
+      reject(quoted_path(path), fmt::format("cannot hold two tensors named {}", quoted_name(tensor.name)),
+             "give them distinct names");
+  }
+}
+
+}  // namespace
+
+std::string io::safetensors_header(const std::string& path, std::span<const TensorInfo> tensors,
+                                   const std::map<std::string, std::string>& metadata) {
+  check_names(path, tensors);
   std::vector<std::string> entries, pairs;
   for (const auto& [key, value] : metadata)
     pairs.push_back(fmt::format("{}:{}", json_string(key, path), json_string(value, path)));
   if (!pairs.empty()) entries.push_back(fmt::format("\"__metadata__\":{{{}}}", fmt::join(pairs, ",")));
   std::size_t begin = 0;
-  for (const Tensor* tensor : tensors) {
-    const std::size_t end = begin + tensor->values.size() * size_of(tensor->dtype);
+  for (const TensorInfo& tensor : tensors) {
+    const std::size_t end = begin + element_count(tensor.shape).value_or(0) * size_of(tensor.dtype);
     entries.push_back(fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                                  json_string(tensor->name, path), io::safetensors_name(tensor->dtype),
-                                  fmt::join(tensor->shape, ","), begin, end));
+                                  json_string(tensor.name, path), safetensors_name(tensor.dtype),
+                                  fmt::join(tensor.shape, ","), begin, end));
     begin = end;
   }
   std::string json = fmt::format("{{{}}}", fmt::join(entries, ","));
@@ -82,23 +96,24 @@ std::string safetensors_header(const std::string& path, std::span<const Tensor* 
   return length + json;
 }
 
-void check_names(const std::string& path, std::span<const Tensor> tensors) {
-  std::set<std::string> names;
-  for (const Tensor& tensor : tensors) {
-    if (tensor.name == "__metadata__")
-      reject(quoted_path(path), "cannot hold a tensor named '__metadata__'", "choose another name");
-    if (!names.insert(tensor.name).second)
-      reject(quoted_path(path), fmt::format("cannot hold two tensors named {}", quoted_name(tensor.name)),
-             "give them distinct names");
-    check_shape(tensor, where_of(path, tensor));
+void io::append_floats(const Append& append, std::span<const float> values) {
+  if constexpr (std::endian::native == std::endian::little) {
+    append(std::as_bytes(values));
+  } else {
+    constexpr std::size_t kChunk = std::size_t{1} << 16;
+    for (std::size_t done = 0; done < values.size(); done += kChunk) {
+      const auto now = values.subspan(done, std::min(kChunk, values.size() - done));
+      const std::vector<double> wide(now.begin(), now.end());
+      std::vector<std::byte> raw(now.size_bytes());
+      encode(DType::float32, wide, raw, done, "");
+      append(raw);
+    }
   }
 }
 
-}  // namespace
-
 void write_npy(const std::string& path, const Tensor& tensor) {
   const std::string where = quoted_path(path);
-  check_shape(tensor, where);
+  check_shape(tensor.shape, tensor.values.size(), where);
   if (tensor.shape.size() > kNumpyDimensions)
     reject(where,
            fmt::format("cannot hold {} dimensions, NumPy reads {}", tensor.shape.size(), kNumpyDimensions),
@@ -111,15 +126,33 @@ void write_npy(const std::string& path, const Tensor& tensor) {
 
 void write_safetensors(const std::string& path, std::span<const Tensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  check_names(path, tensors);
   std::vector<const Tensor*> ordered;
-  for (const Tensor& tensor : tensors) ordered.push_back(&tensor);
+  for (const Tensor& tensor : tensors) {
+    check_shape(tensor.shape, tensor.values.size(), where_of(path, tensor.name));
+    ordered.push_back(&tensor);
+  }
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const Tensor* a, const Tensor* b) { return size_of(a->dtype) > size_of(b->dtype); });
-  const std::string header = safetensors_header(path, ordered, metadata);
+  std::vector<TensorInfo> infos;
+  for (const Tensor* tensor : ordered) infos.push_back({tensor->name, tensor->dtype, tensor->shape});
+  const std::string header = io::safetensors_header(path, infos, metadata);
   io::replace_file(path, [&](const io::Append& append) {
     append_text(append, header);
-    for (const Tensor* tensor : ordered) append_values(append, *tensor, where_of(path, *tensor));
+    for (const Tensor* tensor : ordered) append_values(append, *tensor, where_of(path, tensor->name));
+  });
+}
+
+void write_safetensors(const std::string& path, std::span<const FloatTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::vector<TensorInfo> infos;
+  for (const FloatTensor& tensor : tensors) {
+    check_shape(tensor.shape, tensor.values.size(), where_of(path, tensor.name));
+    infos.push_back({tensor.name, DType::float32, tensor.shape});
+  }
+  const std::string header = io::safetensors_header(path, infos, metadata);
+  io::replace_file(path, [&](const io::Append& append) {
+    append_text(append, header);
+    for (const FloatTensor& tensor : tensors) io::append_floats(append, tensor.values);
   });
 }
 

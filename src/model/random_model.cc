@@ -19,8 +19,7 @@ class RandomModel : public ModelWeights {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] >= spec_.vocabulary) throw InputError("An id is not in the vocabulary.");
       add_row(x[i], Part::word, ids[i]);
-      if (spec_.block.rotary.frequencies.empty() && spec_.block.relative.buckets == 0)
-        add_row(x[i], Part::position, i);
+      if (has_positions()) add_row(x[i], Part::position, i);
     }
     return x;
   }
@@ -30,6 +29,15 @@ class RandomModel : public ModelWeights {
     for (std::size_t v = 0; v < spec_.vocabulary; ++v) add_row(rows[v], Part::word, v);
     return rows;
   }
+
+  Matrix<float> positions() const override {
+    if (!has_positions()) return {};
+    Matrix<float> rows(spec_.positions, spec_.width_of_embedding());
+    for (std::size_t i = 0; i < rows.rows(); ++i) add_row(rows[i], Part::position, i);
+    return rows;
+  }
+
+  Matrix<float> types() const override { return {}; }
 
   EmbeddingWeights embedding() const override {
     EmbeddingWeights weights;
@@ -86,6 +94,9 @@ class RandomModel : public ModelWeights {
     head
   };
 
+  bool has_positions() const {
+    return spec_.block.rotary.frequencies.empty() && spec_.block.relative.buckets == 0;
+  }
   Random random(Part part, std::uint64_t row) const {
     return Random(seed_, static_cast<std::uint64_t>(part) << 40 | row);
   }
@@ -108,6 +119,12 @@ class RandomModel : public ModelWeights {
 
 Matrix<float> ModelWeights::words() const {
   throw InputError("The word embeddings of this model are not known apart from its other weights.");
+}
+Matrix<float> ModelWeights::positions() const {
+  throw InputError("The positions of this model are not known apart from its other weights.");
+}
+Matrix<float> ModelWeights::types() const {
+  throw InputError("The token types of this model are not known apart from its other weights.");
 }
 
 std::unique_ptr<ModelWeights> random_model(const ModelSpec& spec, std::uint64_t seed) {

@@ -3,11 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <span>
-#include <sstream>
 #include <type_traits>
 
 #include "normscope/error.h"
@@ -19,8 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char *kLog = "metrics.jsonl", *kCheckpoint = "checkpoint.safetensors";
-constexpr auto kBetweenCheckpoints = std::chrono::seconds(30);
+constexpr const char* kLog = kMetricsFile;
 
 constexpr std::pair<EncoderPath, const char*> kPaths[] = {
     {EncoderPath::automatic, "automatic"}, {EncoderPath::generic, "generic"}, {EncoderPath::bag, "bag"}};
@@ -82,26 +79,10 @@ MajorityRow read_row(const Json& json) {
   return row;
 }
 
-// FNV-1a, which can be gone on with line by line.
-std::uint64_t hash(std::string_view bytes, std::uint64_t before) {
-  std::uint64_t value = before ^ 0xcbf29ce484222325;
-  for (const char byte : bytes) value = (value ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return value ^ 0xcbf29ce484222325;
-}
-
 std::vector<std::string> norms_of(const MajorityPlan& plan) {
   std::vector<std::string> norms;
   for (const MajorityRunId& id : plan.runs) norms.push_back(id.norm);
   return norms;
-}
-
-std::optional<std::uint64_t> number(const TensorFile& file, const std::string& name) {
-  const auto found = file.metadata().find(name);
-  if (found == file.metadata().end()) return std::nullopt;
-  const char *begin = found->second.data(), *end = begin + found->second.size();
-  std::uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -179,18 +160,12 @@ Json to_json(const MajorityPlan& plan) {
 
 MajorityRecord::MajorityRecord(const fs::path& directory, std::string_view command,
                                const Provenance& provenance, const MajorityPlan& plan)
-    : MajorityRecord(RunDirectory(directory), plan) {
-  if (directory_.holds_run()) {
-    throw InputError(
-        fmt::format("'{}' holds a run already; go on with it by --resume {}, or name a new directory.",
-                    directory.string(), directory.string()));
-  }
-  directory_.write_config(command, provenance, to_json(plan).dump());
-  log_.emplace(directory / kLog);
-}
+    : MajorityRecord(
+          TrainingRecord(directory, command, provenance, to_json(plan), to_json(plan.settings).dump()),
+          plan) {}
 
 MajorityRecord MajorityRecord::open(const fs::path& directory, std::string_view command) {
-  const auto options = member<Json>(read_config(directory, command), "options");
+  const Json options = TrainingRecord::options(directory, command);
   MajorityPlan plan;
   plan.settings = majority_settings(member<Json>(options, "settings"));
   for (const Json& run : member<Json>(options, "runs")) {
@@ -198,98 +173,28 @@ MajorityRecord MajorityRecord::open(const fs::path& directory, std::string_view 
   }
   if (plan.runs.empty()) throw InputError("The run's config.json names no norm and seed to train.");
   check_majority(plan.settings, norms_of(plan));
-  // Before the log is opened, which would make it.
-  if (!fs::exists(directory / kLog) && fs::exists(directory / kCheckpoint)) {
-    throw InputError(
-        fmt::format("'{}' is missing, without which the checkpoint beside it cannot be gone on with; put it "
-                    "back, or remove the checkpoint to begin anew.",
-                    (directory / kLog).string()));
-  }
-  MajorityRecord record(RunDirectory(directory), std::move(plan));
-  record.log_.emplace(directory / kLog);
-  record.directory_.remove_leftovers();
-  return record;
+  TrainingRecord record = TrainingRecord::open(directory, to_json(plan.settings).dump());
+  return {std::move(record), std::move(plan)};
 }
-
-namespace {
-
-// Of the settings a checkpoint was made with and of all it holds: a changed byte in either would go unnoticed
-// otherwise.
-std::uint64_t state_hash(const MajorityPlan& plan, std::span<const Tensor> tensors) {
-  std::vector<const Tensor*> by_name;
-  for (const Tensor& tensor : tensors) by_name.push_back(&tensor);
-  std::sort(by_name.begin(), by_name.end(),
-            [](const Tensor* a, const Tensor* b) { return a->name < b->name; });
-  std::uint64_t state = hash(to_json(plan.settings).dump(), 0);
-  for (const Tensor* tensor : by_name) {
-    state = hash(tensor->name, state);
-    const auto bytes = std::as_bytes(std::span(tensor->values));
-    state = hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, state);
-  }
-  return state;
-}
-
-}  // namespace
 
 void MajorityRecord::restore(MajorityTraining& training) {
-  const fs::path log = directory_.path() / kLog, checkpoint = directory_.path() / kCheckpoint;
-  if (fs::exists(checkpoint)) {
-    const TensorFile file = TensorFile::open(checkpoint.string());
-    const auto bytes = number(file, "log_bytes"), hashed = number(file, "log_hash");
-    if (!bytes || !hashed)
-      throw InputError(fmt::format("'{}' is not a checkpoint of a training.", checkpoint.string()));
-    // The lines that the checkpoint knows; those that follow were written after it.
-    std::string kept;
-    for (const std::string& text : whole_lines(log)) {
-      if (kept.size() < *bytes) kept += text + "\n";
-    }
-    if (kept.size() != *bytes || hash(kept, 0) != *hashed) {
-      throw InputError(
-          fmt::format("'{}' does not begin with the {} bytes that the checkpoint beside it knows: it was "
-                      "changed or is of another run; put the right one back or start anew.",
-                      log.string(), *bytes));
-    }
+  record_.restore([&](const TrainingState& state) {
     std::vector<std::vector<MajorityRow>> rows(plan_.runs.size());
-    std::stringstream lines(kept);
-    for (std::string text; std::getline(lines, text);) {
+    for (const std::string& text : state.lines()) {
       const Json json = Json::parse(text, nullptr, false);
       const MajorityRunId id{member<std::string>(json, "norm", kLog),
                              member<std::uint64_t>(json, "seed", kLog)};
       const auto found = std::find(plan_.runs.begin(), plan_.runs.end(), id);
       if (found == plan_.runs.end()) {
-        throw InputError(
-            fmt::format("'{}' holds a line of a run that is not of this training.", log.string()));
+        throw InputError(fmt::format("'{}' holds a line of a run that is not of this training.",
+                                     record_.log_path().string()));
       }
       rows[static_cast<std::size_t>(found - plan_.runs.begin())].push_back(read_row(json));
     }
     for (std::size_t r = 0; r < rows.size(); ++r) written_[r] = rows[r].size();
-    std::vector<Tensor> tensors;
-    for (const TensorInfo& info : file.tensors()) tensors.push_back(file.read(info.name));
-    training.restore(tensors, std::move(rows));
-    const auto state = number(file, "state_hash");  // none: a checkpoint made by other means
-    if (state && *state != state_hash(plan_, tensors)) {
-      throw InputError(fmt::format(
-          "'{}' or the config.json beside it is not as it was written: they do not fit each other; put the "
-          "right ones back or start anew.",
-          checkpoint.string()));
-    }
-    log_bytes_ = *bytes;
-    log_hash_ = *hashed;
-    checkpoint_step_ = training.step();
-  }
-  log_->cut(log_bytes_);
-}
-
-void MajorityRecord::append(std::string_view lines) {
-  log_->append(lines);
-  log_bytes_ += lines.size();
-  log_hash_ = hash(lines, log_hash_);
-}
-
-bool MajorityRecord::checkpoint_due(const MajorityTraining& training) const {
-  if (training.done()) return true;
-  if (checkpoint_every_) return training.step() - checkpoint_step_ >= *checkpoint_every_;
-  return std::chrono::steady_clock::now() - checkpoint_time_ >= kBetweenCheckpoints;
+    training.restore(state.tensors(), std::move(rows));
+    return training.step();
+  });
 }
 
 void MajorityRecord::add(const MajorityTraining& training) {
@@ -299,19 +204,9 @@ void MajorityRecord::add(const MajorityTraining& training) {
     for (; written_[r] < run.rows.size(); ++written_[r])
       lines += line(run, run.rows[written_[r]]).dump() + "\n";
   }
-  append(lines);
-  if (checkpoint_due(training)) write_checkpoint(training);
-}
-
-void MajorityRecord::write_checkpoint(const MajorityTraining& training) {
-  log_->sync();
-  const auto tensors = training.checkpoint();
-  write_safetensors((directory_.path() / kCheckpoint).string(), tensors,
-                    {{"log_bytes", std::to_string(log_bytes_)},
-                     {"log_hash", std::to_string(log_hash_)},
-                     {"state_hash", std::to_string(state_hash(plan_, tensors))}});
-  checkpoint_step_ = training.step();
-  checkpoint_time_ = std::chrono::steady_clock::now();
+  record_.append(lines);
+  if (record_.checkpoint_due(training.step(), training.done()))
+    record_.write_checkpoint(training.step(), training.checkpoint());
 }
 
 }  // namespace normscope
