@@ -65,8 +65,9 @@ string plural(std::string_view noun) {
   return own.empty() ? with_s(noun) : string(own);
 }
 
-// Short verbs that end in one consonant behind one vowel double it: drop → dropped.
+// Verbs of one vowel and one consonant behind it double that: drop → dropped, but open → opened.
 bool doubles(std::string_view verb) {
+  if (std::count_if(verb.begin(), verb.end(), is_vowel) != 1) return false;
   const std::size_t n = verb.size();
   if (n < 3 || n > 4 || is_vowel(verb[n - 1]) || !is_vowel(verb[n - 2]) || is_vowel(verb[n - 3]))
     return false;
@@ -83,8 +84,10 @@ string past(std::string_view verb) {
   return fmt::format("{}ed{}", stem, rest);
 }
 
+// By sound, not by spelling.
 string with_article(const string& phrase) {
-  return (is_vowel(phrase[0]) ? "an " : "a ") + phrase;
+  const bool silent = phrase.starts_with("honest"), spoken = phrase.starts_with("useful");
+  return ((is_vowel(phrase[0]) && !spoken) || silent ? "an " : "a ") + phrase;
 }
 
 string sentence(string words) {

@@ -63,7 +63,7 @@ inline constexpr std::array<Topic, 10> topics = {{
      "manuscript letter shelf/shelves dictionary/dictionaries chapter index chair catalogue novel page essay "
      "diary/diaries portrait key",
      "read/read translate hide/hid publish catalogue quote open discover lend/lent bind/bound",
-     "read/read dream doze sigh cough frown", "crumble vanish gather_dust remain fade lie/lay_open",
+     "read/read dream doze sigh cough frown", "crumble vanish gather_dust remain fade turn_yellow",
      "ancient rare learned yellow secret heavy fragile anonymous"},
     {"workshop", "in_the_workshop at_the_bench near_the_furnace by_the_lathe behind_the_curtain",
      "carpenter clockmaker engineer inventor mechanic glazier",
@@ -73,7 +73,7 @@ inline constexpr std::array<Topic, 10> topics = {{
      "metal sharp broken noisy precise new complicated useful"},
     {"theatre", "at_the_theatre on_the_stage in_the_orchestra_pit behind_the_scenes near_the_box_office",
      "actor singer violinist conductor dancer pianist",
-     "violin costume song mask drum ticket flute play piano trumpet rehearsal overture wig scene",
+     "violin costume song mask drum ticket flute play piano/pianos trumpet rehearsal overture wig scene",
      "play rehearse tune compose perform sing/sang applaud record improvise miss",
      "dance sing/sang bow practise tremble smile", "sound begin/began fail echo/echoed succeed rip",
      "loud solemn cheerful slow tragic brilliant lively quiet"},
