@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "normscope/loss_watch.h"
 #include "normscope/tensor_file.h"
 #include "normscope/transformer.h"
 
@@ -57,9 +58,9 @@ struct TextRun {
   std::vector<float> parameters;
   std::uint64_t step = 0;
   bool finished = false;
-  // Why a run ended before its last step, as a sentence with the step and the tensor; empty: it did not. Its
-  // parameters are those before that step.
-  std::string stopped;
+  // Why a run ended before its last step, if it did. Numbers that are not finite never
+  // get into its parameters.
+  std::optional<LossTrouble> trouble;
 };
 
 // All runs of a training, advanced together, evaluation by evaluation. Results do not depend on the number of
@@ -75,6 +76,8 @@ class TextTraining {
   std::span<const TextRun> runs() const;
   std::uint64_t step() const;  // of the runs that are not finished; at the end settings().steps
   bool done() const;
+  // Whether no run is in trouble or may be getting into it: only then is a checkpoint one to come back to.
+  bool calm() const;
 
   // Records step 0, or trains every unfinished run to its next evaluation. `on_step`, if given, is told after
   // every step of every run how many tokens it saw, from any thread.

@@ -7,21 +7,10 @@
 #include <limits>
 
 #include "normscope/error.h"
-#include "train/loss_watch.h"
 #include "train/run_state.h"
 
 namespace normscope {
 namespace {
-
-// The first slot in which a number is not finite, or "".
-std::string not_finite(std::span<const ParameterSlot> slots, std::span<const float> values) {
-  for (const ParameterSlot& slot : slots) {
-    const auto own = values.subspan(slot.offset, slot.size());
-    if (!std::all_of(own.begin(), own.end(), [](float value) { return std::isfinite(value); }))
-      return slot.name;
-  }
-  return "";
-}
 
 std::string prefix(const TextRunId& id) {
   return fmt::format("{}/seed{}/", id.norm, id.seed);
@@ -55,12 +44,6 @@ struct Runner {
     run.rows.push_back(row);
   }
 
-  void stop(const std::string& why) {
-    run.stopped = fmt::format("{} with seed {} stopped before step {}: {}", run.id.norm, run.id.seed,
-                              run.step + 1, why);
-    run.finished = true;
-  }
-
   void advance(const TextTrainingSettings& settings, const TextBatches& batches, const Executor& executor,
                const std::function<void(std::size_t)>& on_step) {
     if (run.rows.empty()) {
@@ -77,14 +60,19 @@ struct Runner {
       const TokenBatch batch = batches.train(run.id.seed, run.step);
       const DropoutKey key{run.id.seed, run.step};
       const double loss = model->gradient(batch, run.parameters, gradient, key, executor).loss;
-      std::string tensor = not_finite(slots, gradient);
-      if (!tensor.empty()) tensor = "the gradient of " + tensor;
-      if (const auto why = watch.look(loss, tensor)) return stop(*why);
-      last = run.parameters;
-      adam_update(settings.adam, adam, run.parameters, gradient);
-      if (const std::string name = not_finite(slots, run.parameters); !name.empty()) {
-        run.parameters = last;
-        return stop(fmt::format("{} holds NaN or Inf after the update.", name));
+      run.trouble =
+          watch.tell(run.step, loss, first_not_finite(slots, gradient), largest_slot(slots, gradient));
+      if (!run.trouble) {
+        last = run.parameters;
+        adam_update(settings.adam, adam, run.parameters, gradient);
+        if (std::string name = first_not_finite(slots, run.parameters); !name.empty()) {
+          run.parameters = last;
+          run.trouble = LossTrouble{LossTrouble::Kind::not_finite, run.step, loss, loss, 1, std::move(name)};
+        }
+      }
+      if (run.trouble) {
+        run.finished = true;
+        return;
       }
       sum += loss;
       if (on_step) on_step(batch.tokens.size());
@@ -189,6 +177,11 @@ bool TextTraining::done() const {
                      [](const Runner& runner) { return runner.run.finished; });
 }
 
+bool TextTraining::calm() const {
+  return std::all_of(state_->runners.begin(), state_->runners.end(),
+                     [](const Runner& runner) { return !runner.run.trouble && runner.watch.calm(); });
+}
+
 void TextTraining::advance(const Executor& executor, const std::function<void(std::size_t)>& on_step) {
   std::vector<Runner*> active;
   for (Runner& runner : state_->runners) {
@@ -211,8 +204,9 @@ std::vector<Tensor> TextTraining::checkpoint() const {
   for (const Runner& runner : state_->runners) {
     const TextRun& run = runner.run;
     add_tensors(prefix(run.id), runner.slots,
-                {run.parameters, runner.adam, run.step, run.finished, !run.stopped.empty()}, tensors);
-    tensors.push_back(runner.watch.tensor(prefix(run.id) + "watch"));
+                {run.parameters, runner.adam, run.step, run.finished, run.trouble.has_value()}, tensors);
+    const std::vector<double> watched = runner.watch.state();
+    tensors.push_back({prefix(run.id) + "loss_watch", DType::float64, {watched.size()}, watched});
   }
   return tensors;
 }
@@ -229,10 +223,9 @@ void TextTraining::restore(std::span<const Tensor> checkpoint, std::vector<std::
     runner.adam = std::move(state.adam);
     run.step = state.step;
     run.finished = state.finished;
-    runner.watch = LossWatch::from(prefix(run.id) + "watch", tensors);
-    if (state.diverged)
-      run.stopped =
-          fmt::format("{} with seed {} stopped before step {}.", run.id.norm, run.id.seed, run.step + 1);
+    const auto watched = tensors.find(prefix(run.id) + "loss_watch");
+    runner.watch.restore(watched == tensors.end() ? std::span<const double>() : watched->second->values);
+    if (state.diverged) run.trouble = LossTrouble{LossTrouble::Kind::not_finite, run.step, 0, 0, 1, ""};
     if (rows[r].empty() || (!state.diverged && rows[r].back().step != run.step)) {
       throw InputError(
           fmt::format("The log does not reach the step {} of the checkpoint for {} with seed {}.", run.step,
