@@ -12,6 +12,7 @@
 #include "text/added_tokens.h"
 #include "text/bpe.h"
 #include "text/decoder.h"
+#include "text/locality.h"
 #include "text/post_processor.h"
 #include "text/utf8.h"
 
@@ -28,6 +29,7 @@ struct Tokenizer::Parts {
   text::AddedTokens added;
   // Ids that stand for no text although a text may spell them: special only when decoded.
   std::vector<std::uint32_t> silent;
+  bool local;  // see text/locality.h
 
   // What a tokenizer.json says around a model; names that are not there stand for nothing to do.
   Parts(const text::Node& node, std::unique_ptr<const text::Model> its_model,
@@ -38,7 +40,8 @@ struct Tokenizer::Parts {
         post_processor(make(node, "post_processor", text::make_post_processor)),
         decoder(make(node, "decoder", text::make_decoder)),
         added(added_tokens(node), model->vocabulary(), normalizer.get()),
-        silent(std::move(its_silent)) {}
+        silent(std::move(its_silent)),
+        local(text::never_looks_across_spaces(node)) {}
 
  private:
   template <class Made>
@@ -289,6 +292,32 @@ std::vector<Token> Tokenizer::encode(std::string_view text, SpecialTokens specia
       tokens.push_back({token.id, byte(token.begin), byte(token.end), token.special});
   }
   return tokens;
+}
+
+void Tokenizer::append_ids(std::string_view text, WordMemory& memory, std::vector<std::uint32_t>& ids) const {
+  // Words longer than this are rare, and so are words met after so many others.
+  constexpr std::size_t longest_word = 64, most_words = std::size_t{1} << 19;
+  const auto encode_to = [&](std::string_view part, std::vector<std::uint32_t>& to) {
+    for (const Token& token : encode(part, SpecialTokens::omit)) to.push_back(token.id);
+  };
+  if (!parts_->local) return encode_to(text, ids);
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text::local_cut(text));
+    text.remove_prefix(word.size());
+    auto known = memory.words_.find(word);
+    if (known == memory.words_.end()) {
+      if (word.size() > longest_word || memory.words_.size() >= most_words) {
+        encode_to(word, ids);
+        continue;
+      }
+      const auto first = static_cast<std::uint32_t>(memory.ids_.size());
+      encode_to(word, memory.ids_);
+      const auto count = static_cast<std::uint32_t>(memory.ids_.size() - first);
+      known = memory.words_.emplace(std::string(word), WordMemory::Range{first, count}).first;
+    }
+    const auto begin = memory.ids_.begin() + known->second.first;
+    ids.insert(ids.end(), begin, begin + known->second.count);
+  }
 }
 
 std::string Tokenizer::decode(std::span<const std::uint32_t> ids, SpecialTokens special) const {

@@ -18,35 +18,11 @@
 #include <cstdint>
 
 #include "train/columns.h"
+#include "train/functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normscope::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-template <class T>
-using Tag = hn::CappedTag<T, kColumns>;
-template <class T>
-using Vec = hn::Vec<Tag<T>>;
-template <class T>
-constexpr std::size_t kLanes = hn::MaxLanes(Tag<T>());
-
-template <class T>
-HWY_INLINE Vec<T> load(const T* from) {
-  return hn::LoadU(Tag<T>(), from);
-}
-template <class T>
-HWY_INLINE void store(Vec<T> value, T* to) {
-  hn::StoreU(value, Tag<T>(), to);
-}
-template <class T>
-HWY_INLINE Vec<T> splat(T value) {
-  return hn::Set(Tag<T>(), value);
-}
-template <class T>
-HWY_INLINE Vec<T> zero() {
-  return hn::Zero(Tag<T>());
-}
 
 // A matrix of weights read with any strides, so that a transpose costs nothing: (m, k) is data[m·row +
 // k·col].
@@ -56,9 +32,12 @@ struct Weights {
   std::size_t row, col;
 };
 
-enum class Start { zero, bias, add };  // what a product is added to: nothing, bias[m], what stands there
+// What a product is added to: nothing, bias[m], bias[column], what stands there.
+enum class Start { zero, bias, columns, add };
+// What is stored of it: itself, or 2 to its power.
+enum class Finish { plain, exp2 };
 
-template <Start kStart, std::size_t kRows, std::size_t kVectors, class T>
+template <Start kStart, Finish kFinish, std::size_t kRows, std::size_t kVectors, class T>
 HWY_INLINE void product_tile(std::size_t depth, Weights<T> weights, const T* HWY_RESTRICT bias,
                              const T* HWY_RESTRICT in, std::size_t in_stride, T* HWY_RESTRICT out,
                              std::size_t out_stride) {
@@ -67,6 +46,7 @@ HWY_INLINE void product_tile(std::size_t depth, Weights<T> weights, const T* HWY
     for (std::size_t v = 0; v < kVectors; ++v) {
       if constexpr (kStart == Start::zero) sum[r][v] = zero<T>();
       if constexpr (kStart == Start::bias) sum[r][v] = splat(bias[r]);
+      if constexpr (kStart == Start::columns) sum[r][v] = load(bias + v * kLanes<T>);
       if constexpr (kStart == Start::add) sum[r][v] = load(out + r * out_stride + v * kLanes<T>);
     }
   }
@@ -79,24 +59,27 @@ HWY_INLINE void product_tile(std::size_t depth, Weights<T> weights, const T* HWY
     }
   }
   for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t v = 0; v < kVectors; ++v) store(sum[r][v], out + r * out_stride + v * kLanes<T>);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      if constexpr (kFinish == Finish::exp2) sum[r][v] = exp2_of<T>(sum[r][v]);
+      store(sum[r][v], out + r * out_stride + v * kLanes<T>);
+    }
   }
 }
 
-template <Start kStart, std::size_t kVectors, class T>
+template <Start kStart, Finish kFinish, std::size_t kVectors, class T>
 HWY_INLINE void product_columns(std::size_t rows, std::size_t depth, Weights<T> weights, const T* bias,
                                 const T* in, std::size_t in_stride, T* out, std::size_t out_stride) {
-  constexpr std::size_t kTile = kVectors > 2 ? 2 : 4;
+  constexpr std::size_t kTile = kVectors > 2 ? 2 : kVectors == 2 ? 4 : 8;
   std::size_t m = 0;
   for (; m + kTile <= rows; m += kTile) {
     const Weights<T> tile = {weights.data + m * weights.row, weights.row, weights.col};
-    product_tile<kStart, kTile, kVectors>(depth, tile, bias + (kStart == Start::bias ? m : 0), in, in_stride,
-                                          out + m * out_stride, out_stride);
+    product_tile<kStart, kFinish, kTile, kVectors>(depth, tile, bias + (kStart == Start::bias ? m : 0), in,
+                                                   in_stride, out + m * out_stride, out_stride);
   }
   for (; m < rows; ++m) {
     const Weights<T> tile = {weights.data + m * weights.row, weights.row, weights.col};
-    product_tile<kStart, 1, kVectors>(depth, tile, bias + (kStart == Start::bias ? m : 0), in, in_stride,
-                                      out + m * out_stride, out_stride);
+    product_tile<kStart, kFinish, 1, kVectors>(depth, tile, bias + (kStart == Start::bias ? m : 0), in,
+                                               in_stride, out + m * out_stride, out_stride);
   }
 }
 
@@ -118,12 +101,13 @@ HWY_INLINE void for_column_tiles(std::size_t columns, const Body& body) {
 }
 
 // out (rows × columns) = start + weights (rows × depth) · in (depth × columns).
-template <Start kStart, class T>
+template <Start kStart, Finish kFinish = Finish::plain, class T>
 HWY_INLINE void product(std::size_t rows, std::size_t depth, Weights<T> weights, const T* bias, const T* in,
                         std::size_t in_stride, T* out, std::size_t out_stride, std::size_t columns) {
   for_column_tiles<T>(columns, [&](auto vectors, std::size_t c) HWY_ATTR {
-    product_columns<kStart, decltype(vectors)::value>(rows, depth, weights, bias, in + c, in_stride, out + c,
-                                                      out_stride);
+    product_columns<kStart, kFinish, decltype(vectors)::value>(rows, depth, weights,
+                                                               bias + (kStart == Start::columns ? c : 0),
+                                                               in + c, in_stride, out + c, out_stride);
   });
 }
 

@@ -14,6 +14,7 @@
 #include "normscope/random.h"
 #include "train/parameters.h"
 #include "train/paths.h"
+#include "train/run_state.h"
 
 namespace normscope {
 namespace {
@@ -311,101 +312,39 @@ std::string prefix(const MajorityRunId& id) {
   return fmt::format("{}/seed{}/", id.norm, id.seed);
 }
 
-Tensor tensor(const std::string& name, std::vector<std::size_t> shape, std::span<const float> values) {
-  return {name, DType::float32, std::move(shape), {values.begin(), values.end()}};
-}
-
 }  // namespace
 
 std::vector<Tensor> MajorityTraining::checkpoint() const {
   std::vector<Tensor> tensors;
   for (const Runner& runner : state_->runners) {
-    const std::string at = prefix(runner.run.id);
-    for (const ParameterSlot& slot : parameter_slots(runner.run.spec)) {
-      tensors.push_back(tensor(at + slot.name,
-                               slot.rows == 1 ? std::vector{slot.cols} : std::vector{slot.rows, slot.cols},
-                               std::span(runner.run.parameters).subspan(slot.offset, slot.size())));
-    }
-    const std::size_t size = runner.run.parameters.size();
-    std::vector<float> mean = runner.adam.mean, square = runner.adam.square;
-    mean.resize(size);
-    square.resize(size);
-    tensors.push_back(tensor(at + "adam.mean", {size}, mean));
-    tensors.push_back(tensor(at + "adam.square", {size}, square));
-    tensors.push_back({at + "progress",
-                       DType::int64,
-                       {4},
-                       {static_cast<double>(runner.run.step), static_cast<double>(runner.adam.step),
-                        static_cast<double>(runner.run.finished), static_cast<double>(runner.run.diverged)}});
+    const MajorityRun& run = runner.run;
+    add_tensors(prefix(run.id), parameter_slots(run.spec),
+                {run.parameters, runner.adam, run.step, run.finished, run.diverged}, tensors);
   }
   return tensors;
 }
 
 void MajorityTraining::restore(std::span<const Tensor> checkpoint,
                                std::vector<std::vector<MajorityRow>> rows) {
-  std::map<std::string, const Tensor*> by_name;
-  for (const Tensor& tensor : checkpoint) by_name[tensor.name] = &tensor;
-  using Accept = bool (*)(double);
-  const auto find = [&](const std::string& name, std::size_t size,
-                        Accept accept) -> const std::vector<double>& {
-    const auto found = by_name.find(name);
-    if (found == by_name.end()) {
-      throw InputError(fmt::format("The checkpoint has no tensor '{}'; it belongs to other runs.", name));
-    }
-    const std::vector<double>& values = found->second->values;
-    if (values.size() != size) {
-      throw InputError(fmt::format(
-          "The tensor '{}' of the checkpoint has {} numbers, but this run needs {}; it belongs to "
-          "an encoder of another shape.",
-          name, values.size(), size));
-    }
-    if (!std::all_of(values.begin(), values.end(), accept)) {
-      throw InputError(
-          fmt::format("The tensor '{}' of the checkpoint holds NaN or Inf, which no training writes there; "
-                      "put the right checkpoint back or start anew.",
-                      name));
-    }
-    return values;
-  };
   if (rows.size() != state_->runners.size())
     throw InputError("The log does not belong to the runs of the checkpoint.");
+  const TensorsByName tensors = by_name(checkpoint);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Runner& runner = state_->runners[r];
-    const std::string at = prefix(runner.run.id);
-    const Accept finite = [](double value) { return std::isfinite(value); };
-    const auto& progress = find(at + "progress", 4, finite);
-    const bool diverged = progress[3] != 0;
-    // Of a run that diverged, anything is left; moments of a gradient may overflow before the loss does.
-    const Accept anything = [](double) { return true; },
-                 overflown = [](double value) { return !std::isnan(value); };
-    const Accept parameter = diverged ? anything : finite, moment = diverged ? anything : overflown;
-    for (const ParameterSlot& slot : parameter_slots(runner.run.spec)) {
-      const auto& values = find(at + slot.name, slot.size(), parameter);
-      std::copy(values.begin(), values.end(),
-                runner.run.parameters.begin() + static_cast<std::ptrdiff_t>(slot.offset));
-    }
-    const auto& mean = find(at + "adam.mean", runner.run.parameters.size(), moment);
-    const auto& square = find(at + "adam.square", runner.run.parameters.size(), moment);
-    runner.adam.mean.assign(mean.begin(), mean.end());
-    runner.adam.square.assign(square.begin(), square.end());
-    const auto whole = [&](std::size_t i, double most) {
-      if (progress[i] < 0 || progress[i] > most) {
-        throw InputError(
-            fmt::format("The tensor '{}progress' of the checkpoint holds a step that cannot be.", at));
-      }
-      return static_cast<std::uint64_t>(progress[i]);
-    };
-    runner.run.step = whole(0, static_cast<double>(state_->settings.steps));
-    runner.adam.step = whole(1, static_cast<double>(state_->settings.steps));
-    runner.run.finished = progress[2] != 0;
-    runner.run.diverged = diverged;
-    const bool fits = !rows[r].empty() && (runner.run.diverged || rows[r].back().step == runner.run.step);
+    MajorityRun& run = runner.run;
+    RunState state = take_tensors(prefix(run.id), parameter_slots(run.spec), state_->settings.steps, tensors);
+    run.parameters = std::move(state.parameters);
+    runner.adam = std::move(state.adam);
+    run.step = state.step;
+    run.finished = state.finished;
+    run.diverged = state.diverged;
+    const bool fits = !rows[r].empty() && (run.diverged || rows[r].back().step == run.step);
     if (!fits) {
       throw InputError(
-          fmt::format("The log does not reach the step {} of the checkpoint for {} with seed {}.",
-                      runner.run.step, runner.run.id.norm, runner.run.id.seed));
+          fmt::format("The log does not reach the step {} of the checkpoint for {} with seed {}.", run.step,
+                      run.id.norm, run.id.seed));
     }
-    runner.run.rows = std::move(rows[r]);
+    run.rows = std::move(rows[r]);
   }
   state_->publish();
 }

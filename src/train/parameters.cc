@@ -15,22 +15,7 @@ namespace {
 constexpr std::uint64_t kInitialParameters = 1;
 
 // Every tensor of an encoder, in the order in which they stand: the one table that names, layout and slices
-// share. visit(name, rows, cols, span member of the slices) for each.
-template <class Slices, class Visit>
-void visit_norm(const NormSpec& norm, const std::string& name, std::size_t d, Slices& slices,
-                const Visit& visit) {
-  if (norm.affine) {
-    visit(name + ".gain", 1, d, &slices.gain, nullptr);
-    visit(name + ".bias", 1, d, &slices.bias, nullptr);
-  }
-  if (norm.projection == Projection::normals) {
-    visit(name + ".normals", static_cast<std::size_t>(norm.normals), d, &slices.normals, nullptr);
-  }
-  if (norm.scaling == Scaling::tanh) {
-    visit(name + ".alpha", 1, 1, static_cast<decltype(&slices.gain)>(nullptr), &slices.alpha);
-  }
-}
-
+// share. visit as in visit_norm.
 template <class T, class Visit>
 void visit_parameters(const EncoderSpec& spec, EncoderSlices<T>& slices, const Visit& visit) {
   const std::size_t d = spec.dimension, f = spec.feed_forward;
@@ -51,7 +36,9 @@ void visit_parameters(const EncoderSpec& spec, EncoderSlices<T>& slices, const V
   }
 }
 
-void check_norm(const NormSpec& norm, std::string_view where, std::size_t d) {
+}  // namespace
+
+void check_trained_norm(const NormSpec& norm, std::string_view where, std::size_t d) {
   const bool projects = norm.projection != Projection::none;
   const std::size_t lost =
       norm.projection == Projection::normals ? static_cast<std::size_t>(norm.normals) : 1;
@@ -77,8 +64,6 @@ void check_norm(const NormSpec& norm, std::string_view where, std::size_t d) {
   }
 }
 
-}  // namespace
-
 void check_encoder(const EncoderSpec& spec) {
   constexpr std::size_t most_classes = 65'536, most_width = 65'536, most_layers = 4096;
   const auto within = [](std::size_t value, std::size_t most, std::string_view what) {
@@ -93,8 +78,8 @@ void check_encoder(const EncoderSpec& spec) {
     throw InputError(fmt::format("{} heads do not divide a dimension of {}; take a divisor of it.",
                                  spec.heads, spec.dimension));
   }
-  check_norm(spec.norm1, "before attention", spec.dimension);
-  check_norm(spec.norm2, "before the feed-forward part", spec.dimension);
+  check_trained_norm(spec.norm1, "before attention", spec.dimension);
+  check_trained_norm(spec.norm2, "before the feed-forward part", spec.dimension);
 }
 
 std::vector<ParameterSlot> parameter_slots(const EncoderSpec& spec) {

@@ -1,9 +1,12 @@
 #pragma once
-// Where each tensor of an encoder stands in the one array of its parameters, or of their gradient.
+// Where each tensor of a model stands in the one array of its parameters, or of their gradient.
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "normscope/train.h"
+#include "normscope/transformer.h"
 
 namespace normscope {
 
@@ -16,7 +19,7 @@ struct NormSlices {
 template <class T>
 struct LayerSlices {
   NormSlices<T> norm1, norm2;
-  std::span<T> in_proj;                         // 3d × d: rows of W_Q, then W_K, then W_V
+  std::span<T> in_proj, in_bias;                // 3d × d: rows of W_Q, then W_K, then W_V; 3d, or none
   std::span<T> out_weight, out_bias;            // d × d, d
   std::span<T> weight1, bias1, weight2, bias2;  // F × d, F, d × F, d
 };
@@ -27,7 +30,37 @@ struct EncoderSlices {
   std::vector<LayerSlices<T>> layers;
 };
 
+template <class T>
+struct TransformerSlices {
+  std::span<T> word, position, type;  // V × d, positions × d, types × d
+  NormSlices<T> embedding_norm, final_norm;
+  std::vector<LayerSlices<T>> layers;
+  std::span<T> pooler_weight, pooler_bias, classifier_weight, classifier_bias;
+};
+
+// Every tensor of a norm, in the order in which they stand: visit(name, rows, cols, span member of the
+// slices, or null, and pointer member) for each.
+template <class Slices, class Visit>
+void visit_norm(const NormSpec& norm, const std::string& name, std::size_t d, Slices& slices,
+                const Visit& visit) {
+  if (norm.affine) {
+    visit(name + ".gain", 1, d, &slices.gain, nullptr);
+    visit(name + ".bias", 1, d, &slices.bias, nullptr);
+  }
+  if (norm.projection == Projection::normals) {
+    visit(name + ".normals", static_cast<std::size_t>(norm.normals), d, &slices.normals, nullptr);
+  }
+  if (norm.scaling == Scaling::tanh) {
+    visit(name + ".alpha", 1, 1, static_cast<decltype(&slices.gain)>(nullptr), &slices.alpha);
+  }
+}
+
+// Throws InputError if the norm leaves nothing of d dimensions or cannot be computed; `where` names it.
+void check_trained_norm(const NormSpec& norm, std::string_view where, std::size_t d);
+
 // T may be const.
+template <class T>
+TransformerSlices<T> slices(const TransformerSpec& spec, std::span<T> parameters);
 template <class T>
 EncoderSlices<T> slices(const EncoderSpec& spec, std::span<T> parameters);
 

@@ -10,13 +10,6 @@ namespace {
 
 using Ids = std::vector<std::uint32_t>;
 
-std::vector<float> sum_of(std::initializer_list<std::vector<float>> terms) {
-  std::vector<float> sum(terms.begin()->size());
-  for (const std::vector<float>& term : terms)
-    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += term[k];
-  return sum;
-}
-
 std::vector<float> values_of(std::span<const float> row) {
   return {row.begin(), row.end()};
 }

@@ -1,0 +1,51 @@
+// bench_lm: one training step of the published language model (GPT-2, d = 8, 4 layers, 4 heads, 50257 words).
+#include <CLI/CLI.hpp>
+
+#include "normscope/random.h"
+#include "program.h"
+#include "transformer_step.h"
+
+namespace normscope::bench {
+namespace {
+
+int compare(const StepCall& call) {
+  const TransformerSpec spec = published_language_model();
+  TokenBatch batch;
+  batch.texts = call.texts;
+  batch.length = call.length;
+  Random random(7);
+  // As in text, few words are frequent.
+  for (std::size_t i = 0; i < call.texts * call.length; ++i) {
+    const double share = random.uniform();
+    batch.tokens.push_back(
+        static_cast<std::uint32_t>(share * share * share * static_cast<double>(spec.model.vocabulary)));
+  }
+  for (std::size_t i = 0; i < batch.tokens.size(); ++i)
+    batch.targets.push_back((i + 1) % call.length == 0 ? TokenBatch::ignored : batch.tokens[i + 1]);
+  const BlockSpec& block = spec.model.block;
+  const auto tokens = static_cast<double>(batch.tokens.size()), d = static_cast<double>(block.width),
+             length = static_cast<double>(call.length), words = static_cast<double>(spec.model.vocabulary),
+             layers = static_cast<double>(spec.model.layers), heads = static_cast<double>(block.heads),
+             hidden = static_cast<double>(block.feed_forward);
+  // Per token and word: logits twice, both gradients. Per pair of tokens of a layer (half of them are seen):
+  // q·k three times, weights·v twice, four gradients. Maps: forward twice, two gradients.
+  const double pairs = tokens * length / 2 * layers;
+  const double multiply_adds =
+      4 * tokens * words * d + 9 * pairs * d + 4 * tokens * layers * (4 * d * d + 2 * d * hidden);
+  const double exponentials = 2 * tokens * words + 3 * pairs * heads + 3 * tokens * layers * hidden;
+  return compare_steps("Language model, d = 8, 50257 words", spec, batch, call, multiply_adds, exponentials);
+}
+
+}  // namespace
+}  // namespace normscope::bench
+
+int main(int argc, char** argv) {
+  CLI::App app("A training step of the published language model beside PyTorch");
+  normscope::bench::StepCall call;
+  app.add_option("--threads", call.threads)->capture_default_str();
+  app.add_option("--texts", call.texts)->capture_default_str();
+  app.add_option("--length", call.length)->capture_default_str();
+  app.add_option("--steps", call.steps)->capture_default_str();
+  app.add_option("--json", call.json, "Write the figures to this file");
+  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::compare(call); });
+}

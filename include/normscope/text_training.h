@@ -1,0 +1,96 @@
+#pragma once
+// Training of transformers on text: a language model or a classifier, with several norms and seeds side by
+// side.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "normscope/loss_watch.h"
+#include "normscope/tensor_file.h"
+#include "normscope/transformer.h"
+
+namespace normscope {
+
+struct TextTrainingSettings {
+  TransformerSpec spec;  // of every run, apart from its norm
+  AdamSettings adam;
+  std::uint64_t steps = 50'000, evaluate_every = 500;
+};
+// AdamW 5e-5, linear to 0 over the 50 000 steps that are run.
+TextTrainingSettings published_language_training();
+TextTrainingSettings published_sentiment_training();
+// Throws InputError that names what cannot be.
+void check_text_training(const TextTrainingSettings& settings, std::span<const std::string> norms);
+
+// The spec with the norm of a run: that before attention of a language model, as published; every norm of a
+// classifier. The other settings of the norm (gain and bias, eps) stay; "none" has none.
+TransformerSpec with_norm(const TransformerSpec& spec, const std::string& norm);
+
+struct TextRunId {
+  std::string norm;
+  std::uint64_t seed = 0;
+
+  bool operator==(const TextRunId&) const = default;
+};
+
+// Where batches come from.
+struct TextBatches {
+  // Of a run's seed and a step, and of nothing else; called from several threads at once.
+  std::function<TokenBatch(std::uint64_t seed, std::uint64_t step)> train;
+  std::vector<TokenBatch> held_out;  // may be empty
+};
+
+// What one evaluation records.
+struct TextRow {
+  std::uint64_t step = 0;
+  double train_loss = 0;                    // mean over the steps since the last row (at step 0: NaN)
+  std::optional<TransformerLoss> held_out;  // without dropout
+};
+
+struct TextRun {
+  TextRunId id;
+  TransformerSpec spec;
+  std::vector<TextRow> rows;
+  std::vector<float> parameters;
+  std::uint64_t step = 0;
+  bool finished = false;
+  // Why a run ended before its last step, if it did. Numbers that are not finite never
+  // get into its parameters.
+  std::optional<LossTrouble> trouble;
+};
+
+// All runs of a training, advanced together, evaluation by evaluation. Results do not depend on the number of
+// threads nor on the other runs: batches, initial parameters and dropout come from a run's own seed.
+class TextTraining {
+ public:
+  TextTraining(const TextTrainingSettings& settings, std::vector<TextRunId> runs, TextBatches batches);
+  ~TextTraining();
+  TextTraining(TextTraining&&) noexcept;
+  TextTraining& operator=(TextTraining&&) noexcept;
+
+  const TextTrainingSettings& settings() const;
+  std::span<const TextRun> runs() const;
+  std::uint64_t step() const;  // of the runs that are not finished; at the end settings().steps
+  bool done() const;
+  // Whether no run is in trouble or may be getting into it: only then is a checkpoint one to come back to.
+  bool calm() const;
+
+  // Records step 0, or trains every unfinished run to its next evaluation. `on_step`, if given, is told after
+  // every step of every run how many tokens it saw, from any thread.
+  void advance(const Executor& executor, const std::function<void(std::size_t tokens)>& on_step = {});
+
+  // Everything but the rows, of every run under "norm/seedN/", as in MajorityTraining.
+  std::vector<Tensor> checkpoint() const;
+  // Throws InputError if the tensors or rows are not those of these runs.
+  void restore(std::span<const Tensor> checkpoint, std::vector<std::vector<TextRow>> rows);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace normscope

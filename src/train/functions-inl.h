@@ -1,0 +1,126 @@
+// Vectors of training, and functions on them: powers of two, GELU. Compiled once per instruction set.
+#if defined(NORMSCOPE_TRAIN_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NORMSCOPE_TRAIN_FUNCTIONS_INL_H_
+#undef NORMSCOPE_TRAIN_FUNCTIONS_INL_H_
+#else
+#define NORMSCOPE_TRAIN_FUNCTIONS_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+
+#include "train/columns.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace normscope::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+template <class T>
+using Tag = hn::CappedTag<T, kColumns>;
+template <class T>
+using Vec = hn::Vec<Tag<T>>;
+template <class T>
+constexpr std::size_t kLanes = hn::MaxLanes(Tag<T>());
+
+template <class T>
+HWY_INLINE Vec<T> load(const T* from) {
+  return hn::LoadU(Tag<T>(), from);
+}
+template <class T>
+HWY_INLINE void store(Vec<T> value, T* to) {
+  hn::StoreU(value, Tag<T>(), to);
+}
+template <class T>
+HWY_INLINE Vec<T> splat(T value) {
+  return hn::Set(Tag<T>(), value);
+}
+template <class T>
+HWY_INLINE Vec<T> zero() {
+  return hn::Zero(Tag<T>());
+}
+
+// c₀ + c₁x + c₂x² + …, the coefficients from the highest on.
+template <class T, class... Coefficients>
+HWY_INLINE Vec<T> polynomial(Vec<T> x, double highest, Coefficients... others) {
+  Vec<T> sum = splat(static_cast<T>(highest));
+  ((sum = hn::MulAdd(sum, x, splat(static_cast<T>(others)))), ...);
+  return sum;
+}
+
+// 2^x. For float, of x ≤ 0 down to −126 (below: as −126): at most 2 units in the last place off, by a
+// polynomial of degree 5 around the nearest integer (largest relative error 7.5e-8 before rounding); a third
+// of the instructions of a general exp. NaN may become a number: callers carry it in what they subtract from
+// x.
+template <class T>
+HWY_INLINE Vec<T> exp2_of(Vec<T> x) {
+  const Tag<T> tag;
+  if constexpr (sizeof(T) == 4) {
+    const hn::RebindToSigned<Tag<T>> integer;
+    x = hn::Max(x, splat(T(-126)));
+    const Vec<T> shifter = splat(T(12'582'912));  // 1.5·2²³: the sum's low bits are x rounded to an integer
+    const Vec<T> shifted = hn::Add(x, shifter);
+    const Vec<T> rest = hn::Sub(x, hn::Sub(shifted, shifter));
+    const Vec<T> power =
+        polynomial<T>(rest, 1.3276471992658442e-3, 9.675541334452193e-3, 5.550713273497576e-2,
+                      2.4022119723840027e-1, 6.931469670647606e-1, 1.0000000716546846);
+    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integer, shifted));
+    return hn::BitCast(tag, hn::Add(hn::BitCast(integer, power), exponent));
+  } else {
+    return hn::Exp(tag, hn::Mul(hn::Max(x, splat(T(-1000))), splat(std::numbers::ln2_v<T>)));
+  }
+}
+
+template <class T>
+struct WithSlope {
+  Vec<T> value, slope;
+};
+
+// x·Φ(x) and its derivative Φ(x) + xφ(x). For float, Φ by erfc(|z|) = t·P(t)·exp(−z²), t = 1/(1 + pz)
+// (Abramowitz and Stegun 7.1.26): at most 1.5e-7 off. For double, by std::erf.
+template <class T>
+HWY_INLINE WithSlope<T> gelu(Vec<T> x) {
+  const Tag<T> tag;
+  const Vec<T> bell = exp2_of<T>(hn::Mul(hn::Mul(x, x), splat(T(-0.5 * std::numbers::log2e))));  // e^(−x²/2)
+  Vec<T> below;                                                                                  // Φ(x)
+  if constexpr (sizeof(T) == 4) {
+    const Vec<T> z = hn::Mul(hn::Abs(x), splat(T(1 / std::numbers::sqrt2)));
+    const Vec<T> t = hn::Div(splat(T(1)), hn::MulAdd(z, splat(T(0.3275911)), splat(T(1))));
+    const Vec<T> sum = polynomial<T>(t, 1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592);
+    const Vec<T> tail = hn::Mul(hn::Mul(hn::Mul(sum, t), bell), splat(T(0.5)));  // Φ(−|x|)
+    below = hn::IfThenElse(hn::Lt(x, zero<T>()), tail, hn::Sub(splat(T(1)), tail));
+  } else {
+    HWY_ALIGN T values[kLanes<T>];
+    hn::Store(x, tag, values);
+    for (T& value : values) value = std::erfc(-value / std::numbers::sqrt2_v<T>) / 2;
+    below = hn::Load(tag, values);
+  }
+  constexpr double kDensity = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  return {hn::Mul(x, below), hn::MulAdd(hn::Mul(x, bell), splat(T(kDensity)), below)};
+}
+
+// x/2·(1 + tanh u), u = √(2/π)(x + 0.044715x³), and its derivative. (1 + tanh u)/2 = 1/(1 + e^(−2u)).
+template <class T>
+HWY_INLINE WithSlope<T> gelu_tanh(Vec<T> x) {
+  constexpr double kRoot = 0.7978845608028654, kCubic = 0.044715;
+  const Vec<T> square = hn::Mul(x, x);
+  // e^(−2|u|) ≤ 1, and 1/(1 + e^(2|u|)) = e^(−2|u|)/(1 + e^(−2|u|)) on the other side of 0.
+  const Vec<T> u = hn::Mul(x, hn::MulAdd(square, splat(T(kRoot * kCubic)), splat(T(kRoot))));
+  const Vec<T> small = exp2_of<T>(hn::Mul(hn::Abs(u), splat(T(-2 * std::numbers::log2e))));
+  const Vec<T> share = hn::Div(splat(T(1)), hn::Add(splat(T(1)), small));
+  const Vec<T> half = hn::IfThenElse(hn::Lt(u, zero<T>()), hn::Mul(small, share), share);
+  const Vec<T> du = hn::MulAdd(square, splat(T(3 * kRoot * kCubic)), splat(T(kRoot)));
+  // d half/du = 2·half·(1 − half) = 2·small·share².
+  const Vec<T> slope = hn::Mul(hn::Mul(splat(T(2)), small), hn::Mul(share, share));
+  return {hn::Mul(x, half), hn::MulAdd(hn::Mul(x, slope), du, half)};
+}
+
+}  // namespace
+}  // namespace normscope::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,239 @@
+#include "normscope/text_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "normscope/error.h"
+#include "train/run_state.h"
+
+namespace normscope {
+namespace {
+
+std::string prefix(const TextRunId& id) {
+  return fmt::format("{}/seed{}/", id.norm, id.seed);
+}
+
+// One run with what it needs to go on.
+struct Runner {
+  TextRun run;
+  std::vector<ParameterSlot> slots;
+  std::unique_ptr<TransformerGradient<float>> model;
+  AdamState adam;
+  LossWatch watch;
+
+  void evaluate(double train_loss, const TextBatches& batches, const Executor& executor) {
+    TextRow row;
+    row.step = run.step;
+    row.train_loss = train_loss;
+    if (!batches.held_out.empty()) {
+      TransformerLoss sum;
+      for (const TokenBatch& batch : batches.held_out) {
+        const TransformerLoss part = model->measure(batch, run.parameters, executor);
+        const auto weight = static_cast<double>(part.targets);
+        sum.loss += weight * part.loss;
+        sum.accuracy += weight * part.accuracy;
+        sum.targets += part.targets;
+      }
+      sum.loss /= static_cast<double>(sum.targets);
+      sum.accuracy /= static_cast<double>(sum.targets);
+      row.held_out = sum;
+    }
+    run.rows.push_back(row);
+  }
+
+  void advance(const TextTrainingSettings& settings, const TextBatches& batches, const Executor& executor,
+               const std::function<void(std::size_t)>& on_step) {
+    if (run.rows.empty()) {
+      evaluate(std::numeric_limits<double>::quiet_NaN(), batches, executor);
+      run.finished = settings.steps == 0;
+      return;
+    }
+    std::vector<float> gradient(run.parameters.size()), last;
+    const std::uint64_t first = run.step,
+                        end = std::min(settings.steps,
+                                       first - first % settings.evaluate_every + settings.evaluate_every);
+    double sum = 0;
+    for (; run.step < end; ++run.step) {
+      const TokenBatch batch = batches.train(run.id.seed, run.step);
+      const DropoutKey key{run.id.seed, run.step};
+      const double loss = model->gradient(batch, run.parameters, gradient, key, executor).loss;
+      run.trouble =
+          watch.tell(run.step, loss, first_not_finite(slots, gradient), largest_slot(slots, gradient));
+      if (!run.trouble) {
+        last = run.parameters;
+        adam_update(settings.adam, adam, run.parameters, gradient);
+        if (std::string name = first_not_finite(slots, run.parameters); !name.empty()) {
+          run.parameters = last;
+          run.trouble = LossTrouble{LossTrouble::Kind::not_finite, run.step, loss, loss, 1, std::move(name)};
+        }
+      }
+      if (run.trouble) {
+        run.finished = true;
+        return;
+      }
+      sum += loss;
+      if (on_step) on_step(batch.tokens.size());
+    }
+    run.finished = run.step == settings.steps;
+    evaluate(sum / static_cast<double>(end - first), batches, executor);
+  }
+};
+
+}  // namespace
+
+TextTrainingSettings published_language_training() {
+  TextTrainingSettings settings;
+  settings.spec = published_language_model();
+  settings.adam.learning_rate = 5e-5;
+  settings.adam.schedule.steps = settings.steps;
+  return settings;
+}
+
+TextTrainingSettings published_sentiment_training() {
+  TextTrainingSettings settings = published_language_training();
+  settings.spec = published_sentiment_model();
+  return settings;
+}
+
+TransformerSpec with_norm(const TransformerSpec& spec, const std::string& norm) {
+  TransformerSpec result = spec;
+  const bool classifies = spec.classes > 0;
+  const auto change = [&](NormSpec& place) {
+    NormSpec parsed = parse_norm(norm);
+    // The published classifier has no norm, whose settings could stay.
+    parsed.affine = norm != "none" && (classifies || place.affine);
+    parsed.eps = classifies ? 1e-12 : place.eps;
+    place = parsed;
+  };
+  change(result.model.block.norm);
+  if (!classifies) return result;
+  change(result.model.embedding_norm);
+  if (result.model.block.feed_forward_norm) change(*result.model.block.feed_forward_norm);
+  return result;
+}
+
+void check_text_training(const TextTrainingSettings& settings, std::span<const std::string> norms) {
+  for (const std::string& norm : norms) check_transformer(with_norm(settings.spec, norm));
+  if (settings.evaluate_every < 1) throw InputError("An evaluation takes place every 1 or more steps.");
+  const double rate = settings.adam.learning_rate;
+  if (!(rate > 0 && std::isfinite(rate)))
+    throw InputError(fmt::format("The learning rate is a positive number, not {}.", rate));
+}
+
+struct TextTraining::State {
+  TextTrainingSettings settings;
+  TextBatches batches;
+  std::vector<Runner> runners;
+  std::vector<TextRun> view;  // what runs() shows
+
+  void publish() {
+    view.clear();
+    for (const Runner& runner : runners) view.push_back(runner.run);
+  }
+};
+
+TextTraining::TextTraining(const TextTrainingSettings& settings, std::vector<TextRunId> runs,
+                           TextBatches batches)
+    : state_(std::make_unique<State>()) {
+  std::vector<std::string> norms(runs.size());
+  std::transform(runs.begin(), runs.end(), norms.begin(), [](const TextRunId& id) { return id.norm; });
+  check_text_training(settings, norms);
+  state_->settings = settings;
+  state_->batches = std::move(batches);
+  for (TextRunId& id : runs) {
+    Runner runner;
+    runner.run.spec = with_norm(settings.spec, id.norm);
+    runner.run.parameters = initial_parameters(runner.run.spec, id.seed);
+    runner.slots = parameter_slots(runner.run.spec);
+    runner.model = make_transformer_gradient<float>(runner.run.spec);
+    runner.run.id = std::move(id);
+    state_->runners.push_back(std::move(runner));
+  }
+  state_->publish();
+}
+
+TextTraining::~TextTraining() = default;
+TextTraining::TextTraining(TextTraining&&) noexcept = default;
+TextTraining& TextTraining::operator=(TextTraining&&) noexcept = default;
+
+const TextTrainingSettings& TextTraining::settings() const {
+  return state_->settings;
+}
+std::span<const TextRun> TextTraining::runs() const {
+  return state_->view;
+}
+std::uint64_t TextTraining::step() const {
+  std::uint64_t step = state_->settings.steps;
+  for (const Runner& runner : state_->runners) {
+    if (!runner.run.finished) step = std::min(step, runner.run.step);
+  }
+  return step;
+}
+bool TextTraining::done() const {
+  return std::all_of(state_->runners.begin(), state_->runners.end(),
+                     [](const Runner& runner) { return runner.run.finished; });
+}
+
+bool TextTraining::calm() const {
+  return std::all_of(state_->runners.begin(), state_->runners.end(),
+                     [](const Runner& runner) { return !runner.run.trouble && runner.watch.calm(); });
+}
+
+void TextTraining::advance(const Executor& executor, const std::function<void(std::size_t)>& on_step) {
+  std::vector<Runner*> active;
+  for (Runner& runner : state_->runners) {
+    if (!runner.run.finished) active.push_back(&runner);
+  }
+  // Threads work on different runs while there are enough of them, else together on one.
+  if (active.size() >= static_cast<std::size_t>(executor.threads())) {
+    const Executor serial(1);
+    executor.for_each(active.size(), [&](std::size_t i) {
+      active[i]->advance(state_->settings, state_->batches, serial, on_step);
+    });
+  } else {
+    for (Runner* runner : active) runner->advance(state_->settings, state_->batches, executor, on_step);
+  }
+  state_->publish();
+}
+
+std::vector<Tensor> TextTraining::checkpoint() const {
+  std::vector<Tensor> tensors;
+  for (const Runner& runner : state_->runners) {
+    const TextRun& run = runner.run;
+    add_tensors(prefix(run.id), runner.slots,
+                {run.parameters, runner.adam, run.step, run.finished, run.trouble.has_value()}, tensors);
+    const std::vector<double> watched = runner.watch.state();
+    tensors.push_back({prefix(run.id) + "loss_watch", DType::float64, {watched.size()}, watched});
+  }
+  return tensors;
+}
+
+void TextTraining::restore(std::span<const Tensor> checkpoint, std::vector<std::vector<TextRow>> rows) {
+  if (rows.size() != state_->runners.size())
+    throw InputError("The log does not belong to the runs of the checkpoint.");
+  const TensorsByName tensors = by_name(checkpoint);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Runner& runner = state_->runners[r];
+    TextRun& run = runner.run;
+    RunState state = take_tensors(prefix(run.id), runner.slots, state_->settings.steps, tensors);
+    run.parameters = std::move(state.parameters);
+    runner.adam = std::move(state.adam);
+    run.step = state.step;
+    run.finished = state.finished;
+    const auto watched = tensors.find(prefix(run.id) + "loss_watch");
+    runner.watch.restore(watched == tensors.end() ? std::span<const double>() : watched->second->values);
+    if (state.diverged) run.trouble = LossTrouble{LossTrouble::Kind::not_finite, run.step, 0, 0, 1, ""};
+    if (rows[r].empty() || (!state.diverged && rows[r].back().step != run.step)) {
+      throw InputError(
+          fmt::format("The log does not reach the step {} of the checkpoint for {} with seed {}.", run.step,
+                      run.id.norm, run.id.seed));
+    }
+    run.rows = std::move(rows[r]);
+  }
+  state_->publish();
+}
+
+}  // namespace normscope

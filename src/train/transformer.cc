@@ -1,0 +1,308 @@
+// Loss and gradient of a batch: texts in a fixed number of pieces, the head in blocks of tokens and of words,
+// sums in the order of pieces.
+#include "normscope/transformer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "normscope/error.h"
+#include "normscope/random.h"
+#include "train/dropout_place.h"
+#include "train/parameters.h"
+#include "train/transformer_texts.h"
+#include "train/vocabulary_head.h"
+
+namespace normscope {
+namespace {
+
+constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Stream of dropout's seed for the pooled token, apart from those of the layers.
+constexpr std::uint64_t kPooledDropout = std::uint64_t{1} << 63;
+
+void check_batch(const TransformerSpec& spec, const TokenBatch& batch) {
+  const auto require = [](bool fine, const std::string& what) {
+    if (!fine) throw InputError(what);
+  };
+  require(batch.texts > 0 && batch.length > 0 && batch.tokens.size() == batch.texts * batch.length,
+          fmt::format("{} tokens do not make {} texts of {} tokens.", batch.tokens.size(), batch.texts,
+                      batch.length));
+  require(batch.length <= spec.model.positions,
+          fmt::format("Texts of {} tokens are longer than the model's {} positions.", batch.length,
+                      spec.model.positions));
+  for (const std::uint32_t token : batch.tokens)
+    require(token < spec.model.vocabulary,
+            fmt::format("Token {} is not in a vocabulary of {} words.", token, spec.model.vocabulary));
+  require(batch.lengths.empty() || batch.lengths.size() == batch.texts,
+          fmt::format("{} lengths do not fit {} texts.", batch.lengths.size(), batch.texts));
+  for (const std::uint32_t length : batch.lengths)
+    require(length >= 1 && length <= batch.length,
+            fmt::format("A text of {} tokens does not fit a batch of length {}.", length, batch.length));
+  const std::size_t targets = spec.classes > 0 ? batch.texts : batch.tokens.size();
+  const std::size_t most = spec.classes > 0 ? spec.classes : spec.model.vocabulary;
+  require(batch.targets.size() == targets,
+          fmt::format("{} targets do not fit a batch that has {}.", batch.targets.size(), targets));
+  bool any = false;
+  for (const std::uint32_t target : batch.targets) {
+    const bool ignored = spec.classes == 0 && target == TokenBatch::ignored;
+    require(ignored || target < most, fmt::format("Target {} is not one of {} {}.", target, most,
+                                                  spec.classes > 0 ? "classes" : "words"));
+    any = any || !ignored;
+  }
+  require(any, "No token of the batch has a target: there is no loss.");
+}
+
+template <class T>
+class Transformer final : public TransformerGradient<T> {
+ public:
+  explicit Transformer(const TransformerSpec& spec) : spec_(spec) {
+    const auto slots = parameter_slots(spec);
+    size_ = slots.back().offset + slots.back().size();
+    for (const ParameterSlot& slot : slots) {
+      // The tables of embeddings come first: pieces do not touch them.
+      if (slot.name == "word" || slot.name == "position" || slot.name == "type") tables_ += slot.size();
+    }
+  }
+
+  TransformerLoss gradient(const TokenBatch& batch, std::span<const T> parameters, std::span<T> gradient,
+                           std::optional<DropoutKey> key, const Executor& executor) override {
+    if (parameters.size() != size_ || gradient.size() != size_)
+      throw InputError(fmt::format("{} parameters and {} gradients do not fit a transformer with {}.",
+                                   parameters.size(), gradient.size(), size_));
+    Room room = forward(batch, parameters, key, executor, true);
+    std::vector<T> doutputs(room.outputs.size(), T(0));
+    const auto parts = slices(spec_, gradient);
+    std::fill(gradient.begin(), gradient.end(), T(0));
+    const TransformerLoss loss = spec_.classes > 0
+                                     ? classify(batch, parameters, key, room, &parts, doutputs)
+                                     : next_token(batch, parameters, room, &parts, doutputs, executor);
+    // Pieces of whole texts.
+    const std::size_t pieces = std::min<std::size_t>(batch.texts, 8), own = size_ - tables_;
+    std::vector<T> dembeddings(room.outputs.size());
+    partial_.assign(pieces * own, 0.0);
+    executor.for_each(pieces, [&](std::size_t piece) {
+      TransformerJob<T> job = room.job;
+      job.first_text = batch.texts * piece / pieces;
+      job.end_text = batch.texts * (piece + 1) / pieces;
+      transformer_kernels<T>().backward(job, doutputs.data(), std::span(partial_).subspan(piece * own, own),
+                                        dembeddings.data());
+    });
+    for (std::size_t i = 0; i < own; ++i) {
+      double sum = 0;
+      for (std::size_t piece = 0; piece < pieces; ++piece) sum += partial_[piece * own + i];
+      gradient[tables_ + i] += static_cast<T>(sum);
+    }
+    add_embeddings(batch, room, dembeddings, parts);
+    return loss;
+  }
+
+  TransformerLoss measure(const TokenBatch& batch, std::span<const T> parameters,
+                          const Executor& executor) override {
+    if (parameters.size() != size_)
+      throw InputError(
+          fmt::format("{} parameters do not fit a transformer with {}.", parameters.size(), size_));
+    Room room = forward(batch, parameters, {}, executor, false);
+    std::vector<T> unused;
+    return spec_.classes > 0 ? classify(batch, parameters, {}, room, nullptr, unused)
+                             : next_token(batch, parameters, room, nullptr, unused, executor);
+  }
+
+ private:
+  // What a batch needs beside the parameters.
+  struct Room {
+    TransformerJob<T> job;
+    std::vector<T> inputs, outputs;
+    std::size_t columns = 0, tokens = 0;  // of a text and of all, padded
+  };
+
+  Room forward(const TokenBatch& batch, std::span<const T> parameters, std::optional<DropoutKey> key,
+               const Executor& executor, bool keep) const {
+    check_batch(spec_, batch);
+    Room room;
+    room.columns = round_up(batch.length, kTextColumns);
+    room.tokens = room.columns * batch.texts;
+    const std::size_t d = spec_.model.block.width;
+    if (keep) room.inputs.resize((spec_.model.layers + 1) * d * room.tokens);
+    room.outputs.resize(d * room.tokens);
+    room.job = {&spec_, &batch, parameters, key, room.columns, 0, 0, keep ? room.inputs.data() : nullptr};
+    executor.for_each(batch.texts, [&](std::size_t text) {
+      TransformerJob<T> job = room.job;
+      job.first_text = text;
+      job.end_text = text + 1;
+      transformer_kernels<T>().forward(job, room.outputs.data());
+    });
+    return room;
+  }
+
+  // ∂loss/∂outputs to `doutputs` and that of the words to `gradient`, if wanted (not null).
+  TransformerLoss next_token(const TokenBatch& batch, std::span<const T> parameters, const Room& room,
+                             const TransformerSlices<T>* gradient, std::vector<T>& doutputs,
+                             const Executor& executor) const {
+    const std::size_t d = spec_.model.block.width, vocabulary = spec_.model.vocabulary, n = room.tokens;
+    const auto words = slices(spec_, parameters).word;
+    std::vector<std::uint32_t> targets(n, TokenBatch::ignored);
+    TransformerLoss loss;
+    for (std::size_t i = 0; i < batch.targets.size(); ++i) {
+      targets[i / batch.length * room.columns + i % batch.length] = batch.targets[i];
+      loss.targets += batch.targets[i] != TokenBatch::ignored ? 1 : 0;
+    }
+    VocabularyHead<T> head;
+    head.vocabulary = vocabulary;
+    head.width = d;
+    head.tokens = n;
+    head.embedding = words.data();
+    head.padded_words = round_up(vocabulary, VocabularyHead<T>::kWords);
+    head.x = room.outputs.data();
+    head.targets = targets.data();
+    head.weight = static_cast<T>(1 / static_cast<double>(loss.targets));
+    double longest = 0;
+    for (std::size_t w = 0; w < vocabulary; ++w) {
+      double square = 0;
+      for (const T value : words.subspan(w * d, d))
+        square += static_cast<double>(value) * static_cast<double>(value);
+      longest = square > longest || std::isnan(square) ? square : longest;
+      if (std::isnan(square)) break;
+    }
+    head.longest = static_cast<T>(std::sqrt(longest) * (1 + 1e-6));  // an upper bound also after rounding
+
+    const auto kernels = vocabulary_head_kernels<T>();
+    std::vector<double> losses(n);
+    std::vector<T> log_sums(gradient != nullptr ? n : 0);
+    executor.for_each(n / VocabularyHead<T>::kTokens, [&](std::size_t block) {
+      kernels.tokens(head, block, losses.data(), log_sums.data(),
+                     gradient != nullptr ? doutputs.data() : nullptr);
+    });
+    loss.loss = std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(loss.targets);
+    if (gradient == nullptr) return loss;
+
+    std::vector<T> transposed(d * head.padded_words, T(0)), dwords(d * head.padded_words), weighted(d * n);
+    for (std::size_t w = 0; w < vocabulary; ++w) {
+      for (std::size_t k = 0; k < d; ++k) transposed[k * head.padded_words + w] = words[w * d + k];
+    }
+    for (std::size_t i = 0; i < d * n; ++i)
+      weighted[i] = targets[i % n] < vocabulary ? room.outputs[i] * head.weight : T(0);
+    head.transposed = transposed.data();
+    executor.for_each(head.padded_words / VocabularyHead<T>::kWords, [&](std::size_t block) {
+      kernels.words(head, block, log_sums.data(), weighted.data(), dwords.data());
+    });
+    for (std::size_t w = 0; w < vocabulary; ++w) {
+      for (std::size_t k = 0; k < d; ++k) gradient->word[w * d + k] = dwords[k * head.padded_words + w];
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      if (targets[i] >= vocabulary) continue;
+      for (std::size_t k = 0; k < d; ++k) gradient->word[targets[i] * d + k] -= weighted[k * n + i];
+    }
+    return loss;
+  }
+
+  // The head of classes, on each text's first token: few numbers, plainly.
+  TransformerLoss classify(const TokenBatch& batch, std::span<const T> parameters,
+                           std::optional<DropoutKey> key, const Room& room,
+                           const TransformerSlices<T>* gradient, std::vector<T>& doutputs) const {
+    const std::size_t d = spec_.model.block.width, classes = spec_.classes, n = room.tokens;
+    const auto parts = slices(spec_, parameters);
+    const double weight = 1 / static_cast<double>(batch.texts), p = key ? spec_.model.block.dropout : 0;
+    TransformerLoss result;
+    result.targets = batch.texts;
+    std::vector<double> first(d), pooled(d), factors(d, 1.0), kept(d), logits(classes), dkept(d);
+    // Sums in double over all texts, in their order.
+    std::vector<double> dpooler(d * d, 0.0), dpooler_bias(d, 0.0), dclassifier(classes * d, 0.0),
+        dclassifier_bias(classes, 0.0);
+    for (std::size_t text = 0; text < batch.texts; ++text) {
+      const std::size_t column = text * room.columns;
+      for (std::size_t k = 0; k < d; ++k) first[k] = static_cast<double>(room.outputs[k * n + column]);
+      if (p > 0) {
+        Random random(key->seed, kPooledDropout | key->stream << 24 | text);
+        for (double& factor : factors) factor = random.uniform() < p ? 0 : 1 / (1 - p);
+      }
+      for (std::size_t k = 0; k < d; ++k) {
+        double sum = static_cast<double>(parts.pooler_bias[k]);
+        for (std::size_t j = 0; j < d; ++j)
+          sum += static_cast<double>(parts.pooler_weight[k * d + j]) * first[j];
+        pooled[k] = std::tanh(sum);
+        kept[k] = pooled[k] * factors[k];
+      }
+      for (std::size_t c = 0; c < classes; ++c) {
+        logits[c] = static_cast<double>(parts.classifier_bias[c]);
+        for (std::size_t k = 0; k < d; ++k)
+          logits[c] += static_cast<double>(parts.classifier_weight[c * d + k]) * kept[k];
+      }
+      const std::uint32_t label = batch.targets[text];
+      const auto top = std::max_element(logits.begin(), logits.end());
+      result.accuracy += static_cast<std::size_t>(top - logits.begin()) == label ? weight : 0;
+      double sum = 0;
+      for (const double logit : logits) sum += std::exp(logit - *top);
+      result.loss += weight * (*top + std::log(sum) - logits[label]);
+      if (gradient == nullptr) continue;
+
+      const double log_sum = *top + std::log(sum);
+      std::fill(dkept.begin(), dkept.end(), 0.0);
+      for (std::size_t c = 0; c < classes; ++c) {
+        const double slope = weight * (std::exp(logits[c] - log_sum) - (c == label ? 1 : 0));
+        dclassifier_bias[c] += slope;
+        for (std::size_t k = 0; k < d; ++k) {
+          dclassifier[c * d + k] += slope * kept[k];
+          dkept[k] += slope * static_cast<double>(parts.classifier_weight[c * d + k]);
+        }
+      }
+      for (std::size_t k = 0; k < d; ++k) {
+        const double slope = dkept[k] * factors[k] * (1 - pooled[k] * pooled[k]);
+        dpooler_bias[k] += slope;
+        for (std::size_t j = 0; j < d; ++j) {
+          dpooler[k * d + j] += slope * first[j];
+          doutputs[j * n + column] +=
+              static_cast<T>(slope * static_cast<double>(parts.pooler_weight[k * d + j]));
+        }
+      }
+    }
+    if (gradient == nullptr) return result;
+    const auto take = [](const std::vector<double>& from, std::span<T> to) {
+      std::transform(from.begin(), from.end(), to.begin(),
+                     [](double value) { return static_cast<T>(value); });
+    };
+    take(dpooler, gradient->pooler_weight);
+    take(dpooler_bias, gradient->pooler_bias);
+    take(dclassifier, gradient->classifier_weight);
+    take(dclassifier_bias, gradient->classifier_bias);
+    return result;
+  }
+
+  // What comes back to word, position and type.
+  void add_embeddings(const TokenBatch& batch, const Room& room, const std::vector<T>& dembeddings,
+                      const TransformerSlices<T>& gradient) const {
+    const std::size_t d = spec_.model.block.width;
+    std::vector<double> positions(batch.length * d, 0.0), type(d, 0.0);
+    for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
+      const std::size_t column = i / batch.length * room.columns + i % batch.length;
+      for (std::size_t k = 0; k < d; ++k) {
+        const T slope = dembeddings[k * room.tokens + column];
+        gradient.word[batch.tokens[i] * d + k] += slope;
+        positions[i % batch.length * d + k] += static_cast<double>(slope);
+        type[k] += static_cast<double>(slope);
+      }
+    }
+    for (std::size_t i = 0; i < positions.size(); ++i) gradient.position[i] = static_cast<T>(positions[i]);
+    for (std::size_t k = 0; k < d && !gradient.type.empty(); ++k) gradient.type[k] = static_cast<T>(type[k]);
+  }
+
+  TransformerSpec spec_;
+  std::size_t size_ = 0, tables_ = 0;
+  std::vector<double> partial_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<TransformerGradient<T>> make_transformer_gradient(const TransformerSpec& spec) {
+  check_transformer(spec);
+  return std::make_unique<Transformer<T>>(spec);
+}
+template std::unique_ptr<TransformerGradient<float>> make_transformer_gradient(const TransformerSpec&);
+template std::unique_ptr<TransformerGradient<double>> make_transformer_gradient(const TransformerSpec&);
+
+}  // namespace normscope

@@ -1,0 +1,210 @@
+// Shape and parameters of the transformers that are trained.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "normscope/error.h"
+#include "normscope/random.h"
+#include "train/parameters.h"
+
+namespace normscope {
+namespace {
+
+// Stream of a run's seed.
+constexpr std::uint64_t kInitialTransformer = 2;
+
+// Every tensor, in the order in which they stand.
+template <class T, class Visit>
+void visit_parameters(const TransformerSpec& spec, TransformerSlices<T>& slices, const Visit& visit) {
+  const ModelSpec& model = spec.model;
+  const BlockSpec& block = model.block;
+  const std::size_t d = block.width, f = block.feed_forward;
+  visit("word", model.vocabulary, d, &slices.word, nullptr);
+  visit("position", model.positions, d, &slices.position, nullptr);
+  if (spec.types > 0) visit("type", spec.types, d, &slices.type, nullptr);
+  visit_norm(model.embedding_norm, "embedding_norm", d, slices.embedding_norm, visit);
+  slices.layers.resize(model.layers);
+  for (std::size_t l = 0; l < model.layers; ++l) {
+    LayerSlices<T>& layer = slices.layers[l];
+    const std::string at = fmt::format("layers.{}.", l);
+    visit_norm(block.norm, at + "norm1", d, layer.norm1, visit);
+    visit(at + "attention.qkv.weight", 3 * d, d, &layer.in_proj, nullptr);
+    if (spec.query_key_value_bias) visit(at + "attention.qkv.bias", 1, 3 * d, &layer.in_bias, nullptr);
+    visit(at + "attention.out.weight", d, d, &layer.out_weight, nullptr);
+    visit(at + "attention.out.bias", 1, d, &layer.out_bias, nullptr);
+    visit_norm(block.feed_forward_norm.value_or(block.norm), at + "norm2", d, layer.norm2, visit);
+    visit(at + "up.weight", f, d, &layer.weight1, nullptr);
+    visit(at + "up.bias", 1, f, &layer.bias1, nullptr);
+    visit(at + "down.weight", d, f, &layer.weight2, nullptr);
+    visit(at + "down.bias", 1, d, &layer.bias2, nullptr);
+  }
+  visit_norm(model.final_norm, "final_norm", d, slices.final_norm, visit);
+  if (spec.classes == 0) return;
+  visit("pooler.weight", d, d, &slices.pooler_weight, nullptr);
+  visit("pooler.bias", 1, d, &slices.pooler_bias, nullptr);
+  visit("classifier.weight", spec.classes, d, &slices.classifier_weight, nullptr);
+  visit("classifier.bias", 1, spec.classes, &slices.classifier_bias, nullptr);
+}
+
+NormSpec layer_norm(double eps) {
+  NormSpec norm = parse_norm("layernorm");
+  norm.affine = true;
+  norm.eps = eps;
+  return norm;
+}
+
+}  // namespace
+
+TransformerSpec published_language_model() {
+  TransformerSpec spec;
+  ModelSpec& model = spec.model;
+  model.family = "gpt2";
+  model.vocabulary = 50'257;
+  model.layers = 4;
+  model.positions = 1024;
+  model.causal = true;
+  model.head = ModelSpec::Head::linear;
+  model.tied = true;
+  model.final_norm = layer_norm(1e-5);
+  BlockSpec& block = model.block;
+  block.width = 8;
+  block.heads = 4;
+  block.feed_forward = 32;
+  block.activation = Activation::gelu_tanh;
+  block.placement = Placement::pre;
+  block.norm = layer_norm(1e-5);
+  block.norm.affine = false;
+  block.feed_forward_norm = layer_norm(1e-5);
+  block.dropout = 0.1;
+  spec.query_key_value_bias = false;
+  return spec;
+}
+
+TransformerSpec published_sentiment_model() {
+  TransformerSpec spec;
+  ModelSpec& model = spec.model;
+  model.family = "bert";
+  model.vocabulary = 28'996;
+  model.layers = 4;
+  model.positions = 512;
+  BlockSpec& block = model.block;
+  block.width = 8;
+  block.heads = 4;
+  block.feed_forward = 3072;
+  block.activation = Activation::gelu;
+  block.placement = Placement::post;
+  block.dropout = 0.1;
+  spec.types = 2;
+  spec.classes = 2;
+  return spec;
+}
+
+void check_transformer(const TransformerSpec& spec) {
+  constexpr std::size_t most_words = 1 << 24, most_width = 1 << 16, most_layers = 4096,
+                        most_positions = 1 << 20;
+  const ModelSpec& model = spec.model;
+  const BlockSpec& block = model.block;
+  const auto within = [](std::size_t value, std::size_t most, std::string_view what) {
+    if (value >= 1 && value <= most) return;
+    throw InputError(fmt::format("A transformer needs from 1 to {} {}, not {}.", most, what, value));
+  };
+  within(model.vocabulary, most_words, "words in its vocabulary");
+  within(model.positions, most_positions, "positions");
+  within(model.layers, most_layers, "layers");
+  within(block.width, most_width, "dimensions");
+  within(block.feed_forward, most_width, "feed-forward units");
+  if (block.heads < 1 || block.width % block.heads != 0) {
+    throw InputError(fmt::format("{} heads do not divide a dimension of {}; take a divisor of it.",
+                                 block.heads, block.width));
+  }
+  if (!(block.dropout >= 0 && block.dropout < 1))
+    throw InputError(fmt::format("Dropout is at least 0 and below 1, not {}.", block.dropout));
+  if (spec.classes == 1) throw InputError("A classifier needs at least 2 classes.");
+  const auto refuse = [](bool asked, std::string_view what) {
+    if (asked) throw InputError(fmt::format("Training does not offer {}.", what));
+  };
+  refuse(!block.rotary.frequencies.empty(), "rotary positions");
+  refuse(block.relative.buckets > 0, "offsets by distance");
+  refuse(block.gated, "gated feed-forward parts");
+  refuse(!block.skip, "blocks without skip connections");
+  refuse(block.normalize_query_key, "queries and keys scaled in each head");
+  refuse(block.placement == Placement::sandwich, "sandwich norms");
+  refuse(block.key_head_count() != block.heads, "keys shared by heads");
+  refuse(block.width_of_head() * block.heads != block.width, "heads that do not fill the width");
+  refuse(model.groups > 0, "layers that share weights");
+  refuse(model.window > 0, "windows of attention");
+  refuse(model.width_of_embedding() != block.width, "embeddings narrower than the model");
+  refuse(block.activation == Activation::relu || block.activation == Activation::silu,
+         "activations other than gelu and gelu_tanh");
+  check_trained_norm(block.norm, "of attention", block.width);
+  check_trained_norm(block.feed_forward_norm.value_or(block.norm), "of the feed-forward part", block.width);
+  check_trained_norm(model.embedding_norm, "of the embeddings", block.width);
+  check_trained_norm(model.final_norm, "after the last layer", block.width);
+}
+
+std::vector<ParameterSlot> parameter_slots(const TransformerSpec& spec) {
+  std::vector<ParameterSlot> slots;
+  std::size_t offset = 0;
+  TransformerSlices<float> unused;
+  visit_parameters(spec, unused,
+                   [&](const std::string& name, std::size_t rows, std::size_t cols, auto*, auto) {
+                     slots.push_back({name, rows, cols, offset});
+                     offset += rows * cols;
+                   });
+  return slots;
+}
+
+template <class T>
+TransformerSlices<T> slices(const TransformerSpec& spec, std::span<T> parameters) {
+  TransformerSlices<T> result;
+  std::size_t offset = 0;
+  visit_parameters(
+      spec, result,
+      [&](const std::string&, std::size_t rows, std::size_t cols, std::span<T>* slice, auto scalar) {
+        if (slice != nullptr) *slice = parameters.subspan(offset, rows * cols);
+        if constexpr (std::is_same_v<decltype(scalar), T**>) *scalar = parameters.data() + offset;
+        offset += rows * cols;
+      });
+  return result;
+}
+template TransformerSlices<float> slices(const TransformerSpec&, std::span<float>);
+template TransformerSlices<double> slices(const TransformerSpec&, std::span<double>);
+template TransformerSlices<const float> slices(const TransformerSpec&, std::span<const float>);
+template TransformerSlices<const double> slices(const TransformerSpec&, std::span<const double>);
+
+std::vector<float> initial_parameters(const TransformerSpec& spec, std::uint64_t seed) {
+  check_transformer(spec);
+  const auto slots = parameter_slots(spec);
+  std::vector<float> values(slots.back().offset + slots.back().size(), 0.0F);
+  const auto parts = slices(spec, std::span(values));
+  Random random(seed, kInitialTransformer);
+  const auto normal = [&](std::span<float> part, double sd) {
+    for (float& value : part) value = static_cast<float>(sd * random.normal());
+  };
+  const auto norm = [&](const NormSlices<float>& of_norm) {
+    std::fill(of_norm.gain.begin(), of_norm.gain.end(), 1.0F);
+    normal(of_norm.normals, 1);
+    if (of_norm.alpha != nullptr) *of_norm.alpha = 0.5F;
+  };
+  const double sd = spec.model.initializer_range;
+  const bool gpt2 = spec.model.block.placement == Placement::pre;
+  const double into_residual = gpt2 ? sd / std::sqrt(2 * static_cast<double>(spec.model.layers)) : sd;
+  normal(parts.word, sd);
+  normal(parts.position, sd);
+  normal(parts.type, sd);
+  norm(parts.embedding_norm);
+  for (const LayerSlices<float>& layer : parts.layers) {
+    norm(layer.norm1);
+    normal(layer.in_proj, sd);
+    normal(layer.out_weight, into_residual);
+    norm(layer.norm2);
+    normal(layer.weight1, sd);
+    normal(layer.weight2, into_residual);
+  }
+  norm(parts.final_norm);
+  normal(parts.pooler_weight, sd);
+  normal(parts.classifier_weight, sd);
+  return values;
+}
+
+}  // namespace normscope

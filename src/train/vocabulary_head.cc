@@ -1,0 +1,163 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "train/vocabulary_head.cc"
+#include "train/vocabulary_head.h"
+
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "core/targets.h"
+#include "train/kernels-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace normscope::HWY_NAMESPACE {
+namespace {
+
+constexpr std::size_t kChunk = 128;  // words or tokens between two sums
+
+template <class T>
+using Head = VocabularyHead<T>;
+
+// Calls body(first, count) over chunks of `total`.
+template <class Body>
+HWY_INLINE void for_chunks(std::size_t total, const Body& body) {
+  for (std::size_t first = 0; first < total; first += kChunk) body(first, std::min(kChunk, total - first));
+}
+
+// The largest of all logits of each column, at least `top`.
+template <class T>
+void raise_to_largest(const Head<T>& head, const T* x, T* top) {
+  constexpr std::size_t kTokens = Head<T>::kTokens;
+  HWY_ALIGN T logits[kChunk * kTokens];
+  for_chunks(head.vocabulary, [&](std::size_t first, std::size_t count) HWY_ATTR {
+    product<Start::zero>(count, head.width, Weights<T>{head.embedding + first * head.width, head.width, 1}, x,
+                         x, kTokens, logits, kTokens, kTokens);
+    for (std::size_t w = 0; w < count; ++w) {
+      for (std::size_t c = 0; c < kTokens; c += kLanes<T>)
+        store(hn::Max(load(top + c), load(logits + w * kTokens + c)), top + c);
+    }
+  });
+}
+
+template <class T>
+void head_tokens(const Head<T>& head, std::size_t block, double* losses, T* log_sums, T* dx) {
+  constexpr std::size_t kTokens = Head<T>::kTokens;
+  // Beyond this above the target's logit (in powers of two) a sum of powers could vanish.
+  constexpr T kTooFar = 80;
+  const std::size_t d = head.width, begin = block * kTokens;
+  // x in units of log 2, so that powers of two take the place of exponentials.
+  std::vector<T> x(d * kTokens), sums(d * kTokens, T(0)), part(d * kTokens);
+  HWY_ALIGN T square[kTokens] = {}, shift[kTokens], minus_shift[kTokens], target[kTokens] = {};
+  for (std::size_t k = 0; k < d; ++k) {
+    for (std::size_t c = 0; c < kTokens; ++c) {
+      const T value = head.x[k * head.tokens + begin + c] * std::numbers::log2e_v<T>;
+      x[k * kTokens + c] = value;
+      square[c] += value * value;
+    }
+  }
+  bool too_far = false;
+  for (std::size_t c = 0; c < kTokens; ++c) {
+    shift[c] = std::sqrt(square[c]) * head.longest;
+    const std::uint32_t word = head.targets[begin + c];
+    if (word >= head.vocabulary) continue;
+    for (std::size_t k = 0; k < d; ++k) target[c] += head.embedding[word * d + k] * x[k * kTokens + c];
+    too_far = too_far || shift[c] - target[c] > kTooFar;
+  }
+  if (too_far) {
+    std::copy_n(target, kTokens, shift);
+    raise_to_largest(head, x.data(), shift);
+  }
+  for (std::size_t c = 0; c < kTokens; ++c) minus_shift[c] = -shift[c];
+
+  HWY_ALIGN T powers[kChunk * kTokens];
+  double totals[kTokens] = {};
+  for_chunks(head.vocabulary, [&](std::size_t first, std::size_t count) HWY_ATTR {
+    const T* const words = head.embedding + first * d;
+    product<Start::columns, Finish::exp2>(count, d, Weights<T>{words, d, 1}, minus_shift, x.data(), kTokens,
+                                          powers, kTokens, kTokens);
+    for (std::size_t c = 0; c < kTokens; c += kLanes<T>) {
+      Vec<T> sum = zero<T>();
+      for (std::size_t w = 0; w < count; ++w) sum = hn::Add(sum, load(powers + w * kTokens + c));
+      HWY_ALIGN T lanes[kLanes<T>];
+      store(sum, lanes);
+      for (std::size_t l = 0; l < kLanes<T>; ++l) totals[c + l] += static_cast<double>(lanes[l]);
+    }
+    if (dx == nullptr) return;
+    product<Start::zero>(d, count, Weights<T>{words, 1, d}, powers, powers, kTokens, part.data(), kTokens,
+                         kTokens);
+    for (std::size_t i = 0; i < d * kTokens; i += kLanes<T>)
+      store(hn::Add(load(sums.data() + i), load(part.data() + i)), sums.data() + i);
+  });
+
+  for (std::size_t c = 0; c < kTokens; ++c) {
+    const std::uint32_t word = head.targets[begin + c];
+    const double log_sum = static_cast<double>(shift[c]) + std::log2(totals[c]);
+    const bool counts = word < head.vocabulary;
+    losses[begin + c] = counts ? (log_sum - static_cast<double>(target[c])) * std::numbers::ln2 : 0;
+    if (dx == nullptr) continue;
+    log_sums[begin + c] = static_cast<T>(log_sum);
+    const T weight = counts ? head.weight : T(0),
+            share = static_cast<T>(static_cast<double>(weight) / totals[c]);
+    for (std::size_t k = 0; k < d; ++k) {
+      dx[k * head.tokens + begin + c] =
+          counts ? sums[k * kTokens + c] * share - weight * head.embedding[word * d + k] : T(0);
+    }
+  }
+}
+
+template <class T>
+void head_words(const Head<T>& head, std::size_t block, const T* log_sums, const T* weighted, T* de) {
+  constexpr std::size_t kWords = Head<T>::kWords;
+  const std::size_t d = head.width, begin = block * kWords;
+  // The words of the block, in units of log 2, close together.
+  std::vector<T> words(d * kWords), sums(d * kWords, T(0)), part(d * kWords);
+  for (std::size_t k = 0; k < d; ++k) {
+    for (std::size_t w = 0; w < kWords; ++w)
+      words[k * kWords + w] = head.transposed[k * head.padded_words + begin + w] * std::numbers::log2e_v<T>;
+  }
+  HWY_ALIGN T powers[kChunk * kWords];
+  HWY_ALIGN T minus[kChunk];
+  for_chunks(head.tokens, [&](std::size_t first, std::size_t count) HWY_ATTR {
+    for (std::size_t t = 0; t < count; ++t) minus[t] = -log_sums[first + t];
+    product<Start::bias, Finish::exp2>(count, d, Weights<T>{head.x + first, 1, head.tokens}, minus,
+                                       words.data(), kWords, powers, kWords, kWords);
+    product<Start::zero>(d, count, Weights<T>{weighted + first, head.tokens, 1}, powers, powers, kWords,
+                         part.data(), kWords, kWords);
+    for (std::size_t i = 0; i < d * kWords; i += kLanes<T>)
+      store(hn::Add(load(sums.data() + i), load(part.data() + i)), sums.data() + i);
+  });
+  for (std::size_t k = 0; k < d; ++k)
+    std::copy_n(sums.data() + k * kWords, kWords, de + k * head.padded_words + begin);
+}
+
+VocabularyHeadKernels<float> float_head() {
+  return {head_tokens<float>, head_words<float>};
+}
+VocabularyHeadKernels<double> double_head() {
+  return {head_tokens<double>, head_words<double>};
+}
+
+}  // namespace
+}  // namespace normscope::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace normscope {
+
+HWY_EXPORT(float_head);
+HWY_EXPORT(double_head);
+
+template <>
+VocabularyHeadKernels<float> vocabulary_head_kernels() {
+  return HWY_DYNAMIC_DISPATCH(float_head)();
+}
+template <>
+VocabularyHeadKernels<double> vocabulary_head_kernels() {
+  return HWY_DYNAMIC_DISPATCH(double_head)();
+}
+
+}  // namespace normscope
+#endif

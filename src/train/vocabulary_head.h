@@ -1,0 +1,51 @@
+#pragma once
+// The head of a language model with its loss: logits = E·x over a vocabulary of V words, cross-entropy, and
+// the gradients of both sides, without ever holding logits of more than a small block. Written here because
+// no packaged library has it.
+//
+//   tokens   blocks of kTokens tokens × all words: Z = Σ_w e^(E_w·x), and at the same pass ∂L/∂x, which is
+//            Σ_w e^(E_w·x) E_w / Z − E_target. The exponents are shifted by ‖x‖·max‖E_w‖, an upper bound;
+//            only where that lies too far above the target's logit, the largest logit is sought first
+//   words    blocks of kWords words × all tokens: p recomputed from log Z, ∂L/∂E_w = Σ_t p_tw x_t − targets
+//
+// Sums are over 128 in float, these in turn in float (of x, E) or double (of Z). Every number is written by
+// one block, so that results do not depend on threads.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace normscope {
+
+template <class T>
+struct VocabularyHead {
+  static constexpr std::size_t kTokens = 32, kWords = 32;  // multiples of kColumns
+
+  std::size_t vocabulary = 0, width = 0;
+  std::size_t tokens = 0;                  // a multiple of kTokens: N
+  const T* embedding = nullptr;            // V × d
+  const T* transposed = nullptr;           // d × padded V: the same by columns, 0 beyond V
+  std::size_t padded_words = 0;            // a multiple of kWords
+  T longest = 0;                           // max‖E_w‖
+  const T* x = nullptr;                    // d × N
+  const std::uint32_t* targets = nullptr;  // N; at least V: the token does not count
+  T weight = 0;                            // of a token that counts, in the loss
+};
+
+template <class T>
+struct VocabularyHeadKernels {
+  // Token block `block`: −log p of each target (0 where none) to losses[N], and where wanted (dx not null)
+  // log₂Z to log_sums[N] and ∂L/∂x to dx (d × N).
+  void (*tokens)(const VocabularyHead<T>& head, std::size_t block, double* losses, T* log_sums, T* dx);
+  // Word block `block`: Σ_t weight·p_tw x_t (the targets' part is the caller's) to de, d × padded V.
+  // `weighted`: x times the weight, 0 where a token does not count.
+  void (*words)(const VocabularyHead<T>& head, std::size_t block, const T* log_sums, const T* weighted,
+                T* de);
+};
+template <class T>
+VocabularyHeadKernels<T> vocabulary_head_kernels();
+template <>
+VocabularyHeadKernels<float> vocabulary_head_kernels();
+template <>
+VocabularyHeadKernels<double> vocabulary_head_kernels();
+
+}  // namespace normscope
