@@ -4,11 +4,11 @@
 //   not finite  the loss, or a number of the gradient or the parameters: at once
 //   spike       `patience` losses in a row above a limit: one hard batch is none, however high
 //
-//   limit = min(μ + m(μ), μ₀ + m(μ₀)),   m(x) = max(8δ, x/4, 0.1)
+//   limit = min(μ + m(μ), μ₀ + m(μ₀)),   m(x) = max(6δ, x/4, 0.1)
 //
 // μ is the running mean of the losses, δ that of |loss − μ| (both forget with 1/64 a step; for normal noise
-// 8δ is more than 6 sd), μ₀ the mean of the first 32, during which nothing is a spike: above it a training is
-// worse than before it began. Losses above the limit are not learned from, so that a spike cannot raise what
+// 6δ is 4.8 sd), μ₀ the mean of the first 32, during which nothing is a spike: above it a training is worse
+// than before it began. Losses above the limit are not learned from, so that a spike cannot raise what
 // it is measured by. Losses are in nats and not negative; with other losses 0.1 means something else.
 #include <cstdint>
 #include <filesystem>
@@ -23,7 +23,7 @@
 namespace normscope {
 
 struct LossWatchSettings {
-  double deviations = 8, share = 0.25, least = 0.1;  // of the limit
+  double deviations = 6, share = 0.25, least = 0.1;  // of the limit
   std::uint64_t memory = 64;                         // steps that the means remember
   std::uint64_t learning = 32;                       // first steps
   std::uint64_t patience = 8;
