@@ -29,7 +29,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace normscope {
@@ -55,14 +54,18 @@ class WordMemory {
 
  private:
   friend class Tokenizer;
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
+  struct Slot {
+    std::uint64_t hash = 0;
+    std::uint32_t word = 0, word_size = 0;  // bytes of words_; none: the slot is free
+    std::uint32_t first = 0, count = 0;     // of ids_
   };
-  struct Range {
-    std::uint32_t first = 0, count = 0;
-  };
-  std::unordered_map<std::string, Range, Hash, std::equal_to<>> words_;
+  // Where the word is, or may be put.
+  Slot& slot(std::string_view word, std::uint64_t hash);
+  void grow();
+
+  std::vector<Slot> table_;  // open addressing: a word that is known costs one look into memory
+  std::size_t size_ = 0;
+  std::string words_;
   std::vector<std::uint32_t> ids_;
 };
 

@@ -69,8 +69,7 @@ string plural(std::string_view noun) {
 bool doubles(std::string_view verb) {
   if (std::count_if(verb.begin(), verb.end(), is_vowel) != 1) return false;
   const std::size_t n = verb.size();
-  if (n < 3 || n > 4 || is_vowel(verb[n - 1]) || !is_vowel(verb[n - 2]) || is_vowel(verb[n - 3]))
-    return false;
+  if (n < 3 || is_vowel(verb[n - 1]) || !is_vowel(verb[n - 2]) || is_vowel(verb[n - 3])) return false;
   return std::string_view("wxy").find(verb[n - 1]) == std::string_view::npos;
 }
 

@@ -81,7 +81,7 @@ inline constexpr std::array<Topic, 10> topics = {{
      "doctor nurse patient surgeon chemist visitor",
      "bandage pill thermometer bed syringe remedy/remedies wound chart microscope bottle letter needle test "
      "bowl",
-     "examine prescribe clean heal change prepare study/studied label swallow fetch",
+     "examine prescribe clean heal change prepare study/studied label/labelled swallow fetch",
      "recover sleep/slept cough groan smile pray", "heal swell work/worked spread/spread disappear dissolve",
      "clean painful dangerous cold mild sterile small infected"},
 }};
@@ -109,7 +109,7 @@ inline constexpr Words times_present =
 inline constexpr Words reasons = "because when while although before after until since";
 inline constexpr Words numbers = "zero one two three four five six seven eight nine ten eleven twelve";
 inline constexpr Words beliefs =
-    "say/said believe know/knew think/thought hope claim suspect remember admit fear";
+    "say/said believe know/knew think/thought hope claim suspect remember admit/admitted fear";
 
 inline constexpr Words reviewed =
     "film book meal play concert hotel song novel performance story exhibition restaurant show album lecture "

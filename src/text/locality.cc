@@ -14,6 +14,14 @@ bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool is_mark(char c) {
+  return c == '.' || c == ',' || c == ';' || c == ':' || c == '!' || c == '?';
+}
+
 bool local_normalizer(const Node& node) {
   const std::string& type = node.at("type").string();
   if (type == "Sequence") {
@@ -27,7 +35,7 @@ bool local_normalizer(const Node& node) {
 bool local_pre_tokenizer(const Node& node) {
   const std::string& type = node.at("type").string();
   if (type == "ByteLevel") return !node.at("add_prefix_space").boolean();
-  constexpr std::array known = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"};
+  constexpr std::array known = {"BertPreTokenizer", "Whitespace"};
   return std::find(known.begin(), known.end(), type) != known.end();
 }
 
@@ -46,7 +54,8 @@ bool gives_words(const Node& pre_tokenizer, const Node& tokenizer) {
 
 bool local_added_token(const Node& node) {
   const std::string& content = node.at("content").string();
-  return !node.boolean("rstrip", false) && std::all_of(content.begin(), content.end(), is_visible);
+  return !node.boolean("rstrip", false) && std::all_of(content.begin(), content.end(), is_visible) &&
+         std::none_of(content.begin(), content.end(), is_mark);
 }
 
 }  // namespace
@@ -63,8 +72,10 @@ bool never_looks_across_spaces(const Node& tokenizer) {
 }
 
 std::size_t local_cut(std::string_view text) {
-  for (std::size_t i = 1; i < text.size(); ++i)
-    if (is_space(text[i]) && is_visible(text[i - 1])) return i;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    const char c = text[i], before = text[i - 1];
+    if ((is_space(c) && is_visible(before)) || (is_mark(c) && is_letter(before))) return i;
+  }
   return text.size();
 }
 

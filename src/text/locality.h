@@ -14,7 +14,8 @@ namespace normscope::text {
 bool never_looks_across_spaces(const Node& tokenizer);
 
 // Where to cut off the first part: before the first space, tab or line break behind a visible character of
-// ASCII; the whole text if there is none. Other characters do not count: some are white space themselves.
+// ASCII, or before .,;:!? behind one of its letters; the whole text if there is none. Other characters do not
+// count: some are white space themselves.
 std::size_t local_cut(std::string_view text);
 
 }  // namespace normscope::text

@@ -294,6 +294,22 @@ std::vector<Token> Tokenizer::encode(std::string_view text, SpecialTokens specia
   return tokens;
 }
 
+WordMemory::Slot& WordMemory::slot(std::string_view word, std::uint64_t hash) {
+  for (std::size_t at = hash;; ++at) {
+    Slot& each = table_[at & (table_.size() - 1)];
+    if (each.word_size == 0) return each;
+    if (each.hash == hash && std::string_view(words_).substr(each.word, each.word_size) == word) return each;
+  }
+}
+
+void WordMemory::grow() {
+  std::vector<Slot> old = std::move(table_);
+  table_.assign(std::max<std::size_t>(1024, 2 * old.size()), {});
+  for (const Slot& each : old)
+    if (each.word_size > 0)
+      slot(std::string_view(words_).substr(each.word, each.word_size), each.hash) = each;
+}
+
 void Tokenizer::append_ids(std::string_view text, WordMemory& memory, std::vector<std::uint32_t>& ids) const {
   // Words longer than this are rare, and so are words met after so many others.
   constexpr std::size_t longest_word = 64, most_words = std::size_t{1} << 19;
@@ -304,19 +320,23 @@ void Tokenizer::append_ids(std::string_view text, WordMemory& memory, std::vecto
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text::local_cut(text));
     text.remove_prefix(word.size());
-    auto known = memory.words_.find(word);
-    if (known == memory.words_.end()) {
-      if (word.size() > longest_word || memory.words_.size() >= most_words) {
+    if (2 * memory.size_ >= memory.table_.size()) memory.grow();
+    const std::uint64_t hash = std::hash<std::string_view>()(word);
+    WordMemory::Slot& slot = memory.slot(word, hash);
+    if (slot.word_size == 0) {
+      if (word.size() > longest_word || memory.size_ >= most_words) {
         encode_to(word, ids);
         continue;
       }
-      const auto first = static_cast<std::uint32_t>(memory.ids_.size());
+      const std::size_t first = memory.ids_.size();
       encode_to(word, memory.ids_);
-      const auto count = static_cast<std::uint32_t>(memory.ids_.size() - first);
-      known = memory.words_.emplace(std::string(word), WordMemory::Range{first, count}).first;
+      slot = {hash, static_cast<std::uint32_t>(memory.words_.size()), static_cast<std::uint32_t>(word.size()),
+              static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(memory.ids_.size() - first)};
+      memory.words_ += word;
+      ++memory.size_;
     }
-    const auto begin = memory.ids_.begin() + known->second.first;
-    ids.insert(ids.end(), begin, begin + known->second.count);
+    const auto begin = memory.ids_.begin() + slot.first;
+    ids.insert(ids.end(), begin, begin + slot.count);
   }
 }
 

@@ -17,7 +17,7 @@ using Ids = std::vector<std::uint32_t>;
 // What tokenizers disagree on at the edges of words: white space of every kind, accents, digits, apostrophes,
 // characters of two and three bytes, bytes that are no UTF-8, tokens spelled in the text.
 std::string tangled_text(std::uint64_t seed) {
-  static const std::array<std::string, 24> pieces = {"a",
+  static const std::array<std::string, 26> pieces = {"a",
                                                      "he",
                                                      "'s",
                                                      "'",
@@ -34,6 +34,8 @@ std::string tangled_text(std::uint64_t seed) {
                                                      "12",
                                                      "½",
                                                      "!",
+                                                     ",",
+                                                     ".'",
                                                      "?)",
                                                      "中",
                                                      "\xFF",
@@ -79,8 +81,14 @@ json bytes_of_text() {
 Tokenizer gpt2_like() {
   json vocabulary = bytes_of_text();
   std::string merges = "#version: 0.2\n";
-  for (const auto& [left, right] : std::vector<std::pair<std::string, std::string>>{
-           {"h", "e"}, {"Ġ", "he"}, {"Ċ", "Ċ"}, {"Ġ", "Ġ"}, {"'", "s"}, {"Ġ", "a"}, {"1", "2"}, {"!", "Ġ"}}) {
+  for (const auto& [left, right] : std::vector<std::pair<std::string, std::string>>{{"h", "e"},
+                                                                                    {"Ġ", "he"},
+                                                                                    {"Ċ", "Ċ"},
+                                                                                    {"Ġ", "Ġ"},
+                                                                                    {"'", "s"},
+                                                                                    {"Ġ", "a"},
+                                                                                    {"1", "2"},
+                                                                                    {"!", ",", ".'", "Ġ"}}) {
     vocabulary[left + right] = vocabulary.size();
     merges += left + " " + right + "\n";
   }
@@ -113,6 +121,9 @@ TEST(WordMemory, CutsOnlyWhereNoPieceReachesAcross) {
   EXPECT_EQ(text::local_cut("  one\n two"), 5U);
   EXPECT_EQ(text::local_cut("é two"), 6U);  // é might as well be a space of Unicode
   EXPECT_EQ(text::local_cut(" \n\t"), 3U);
+  EXPECT_EQ(text::local_cut("one, two"), 3U);
+  EXPECT_EQ(text::local_cut("?, two"), 2U);
+  EXPECT_EQ(text::local_cut("1,2 two"), 3U);
 }
 
 }  // namespace
