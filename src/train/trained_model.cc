@@ -29,7 +29,9 @@ class TrainedModel final : public ModelWeights {
   TrainedModel(const TransformerSpec& spec, std::vector<float> parameters)
       : spec_(spec),
         parameters_(std::move(parameters)),
-        parts_(slices(spec_, std::span<const float>(parameters_))) {}
+        parts_(slices(spec_, std::span<const float>(parameters_))) {
+    spec_.model.block.dropout = 0;  // is for training only
+  }
 
   const ModelSpec& spec() const override { return spec_.model; }
 
@@ -44,9 +46,10 @@ class TrainedModel final : public ModelWeights {
       if (ids[i] >= spec_.model.vocabulary)
         throw InputError(
             fmt::format("Id {} is not in a vocabulary of {} words.", ids[i], spec_.model.vocabulary));
+      // In the order in which checkpoints are read back.
       for (std::size_t k = 0; k < d; ++k) {
-        x(i, k) = parts_.word[ids[i] * d + k] + parts_.position[i * d + k] +
-                  (parts_.type.empty() ? 0.0F : parts_.type[k]);
+        const float typed = parts_.word[ids[i] * d + k] + (parts_.type.empty() ? 0.0F : parts_.type[k]);
+        x(i, k) = typed + parts_.position[i * d + k];
       }
     }
     return x;

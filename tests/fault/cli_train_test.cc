@@ -412,7 +412,7 @@ TEST_F(TrainCommand, AConfigThatWasChangedIsRefused) {
   refused({"layrnorm"}, [](json& j) { j["options"]["runs"][0]["norm"] = "layrnorm"; });
   refused({"config.json", "no norm"}, [](json& j) { j["options"]["runs"] = json::array(); });
   refused({"not of this training"}, [](json& j) { j["options"]["runs"][0]["norm"] = "rmsnorm"; });
-  refused({"encoder of another shape"}, [](json& j) { j["options"]["settings"]["feed_forward"] = 4; });
+  refused({"model of another shape"}, [](json& j) { j["options"]["settings"]["feed_forward"] = 4; });
 }
 
 TEST_F(TrainCommand, AttentionStaysWithinTheMask) {

@@ -31,11 +31,13 @@ struct Row {
       0;          // of forward and backward: multiplications, additions, functions, as the equation has
   Arrays arrays;  // input, if any, and parameters; every number is a float
   std::function<Array(const Arrays&)> reference;
+  std::function<void(Array&)> adjust_seed;  // of ∂L/∂output, where not any will do; may be empty
   std::function<std::unique_ptr<Work>(const Arrays&)> in_float, in_double;
 };
 
 // The rows for the instruction set that highway currently chooses; layer_target() names it.
 std::vector<Row> layer_rows();
+std::vector<Row> transformer_rows();
 std::int64_t layer_target();
 std::vector<Row> encoder_rows();
 

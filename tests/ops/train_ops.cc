@@ -80,7 +80,9 @@ struct Report {
 };
 
 Array seed_of(const Row& row, const Array& output) {
-  return random_array("seed", output.rows(), output.cols(), row.name + row.shape);
+  Array seed = random_array("seed", output.rows(), output.cols(), row.name + row.shape);
+  if (row.adjust_seed) row.adjust_seed(seed);
+  return seed;
 }
 
 struct Outcome {
@@ -185,8 +187,9 @@ void perf(const Row& row) {
 }
 
 std::vector<Row> table(std::string_view filter) {
-  std::vector<Row> rows = layer_rows(), encoders = encoder_rows();
-  rows.insert(rows.end(), encoders.begin(), encoders.end());
+  std::vector<Row> rows = layer_rows();
+  for (const auto& more : {transformer_rows(), encoder_rows()})
+    rows.insert(rows.end(), more.begin(), more.end());
   std::erase_if(rows, [&](const Row& row) { return row.name.find(filter) == std::string::npos; });
   return rows;
 }
