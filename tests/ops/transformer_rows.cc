@@ -248,9 +248,9 @@ void add_rows_of_transformers(std::vector<ops::Row>* rows) {
     add(FusedFeedForwardOp{8, 3072, 128, activation}, true, false);
   }
   add(VocabularyHeadOp{37, 5, 20});
-  add(VocabularyHeadOp{1, 2, 3});
+  add(VocabularyHeadOp{2, 2, 3});
   add(VocabularyHeadOp{300, 8, 33}, false, false);
-  add(VocabularyHeadOp{300, 8, 33, 60}, false, false);
+  add(VocabularyHeadOp{300, 8, 33, 12}, false, false);
   add(VocabularyHeadOp{50257, 8, 64}, true, false);
 }
 

@@ -254,7 +254,7 @@ TEST(WriteSafetensors, RoundTripsTensorsAndMetadata) {
     EXPECT_EQ(back.shape, tensor.shape);
     EXPECT_EQ(back.values, tensor.values);
   }
-  write_safetensors(path, {});
+  write_safetensors(path, std::span<const Tensor>());
   EXPECT_EQ(content_of(path), safetensors("{}      ", ""));
 }
 
