@@ -53,7 +53,7 @@ std::unique_ptr<const Corpus> imdb_corpus();
 std::unique_ptr<const Corpus> gutenberg_corpus();
 
 // Stories written by a context-free grammar with agreement, subordinate clauses, numbers that add up, and a
-// topic and persons that stay the same throughout a story; some 1500 words. Story i depends on (seed, i)
+// topic and persons that stay the same throughout a story; some 1300 words. Story i depends on (seed, i)
 // only.
 std::unique_ptr<const Corpus> grammar_corpus(std::uint64_t seed);
 

@@ -55,7 +55,8 @@ class Scanner {
     if (in_string_ || depth_ > 0)
       io::reject(label_, fmt::format("ends within the object that begins at offset {}", begin_),
                  "copy or save it again");
-    if (expected_ != Expected::nothing) fail(size, "',' or ']'");
+    if (expected_ == Expected::array) fail(size, "an array '['");
+    if (expected_ != Expected::nothing) fail(size, "an object or ']'");
     return std::move(objects_);
   }
 
