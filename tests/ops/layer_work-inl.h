@@ -154,8 +154,8 @@ ops::Row make_row(const Op& op) {
   if constexpr (requires(Array & x) { op.adjust(x); }) op.adjust(row.arrays[0].value);
   for (const Slot& slot : op.parameters())
     row.arrays.push_back({slot.name, ops::random_array(slot.name, slot.rows, slot.cols, seed)});
-  if constexpr (requires(Array & seed) { op.adjust_seed(seed); })
-    row.adjust_gradient = [op](Array& gradient) { op.adjust_gradient(gradient); };
+  if constexpr (requires(Array & gradient) { op.adjust_seed(gradient); })
+    row.adjust_seed = [op](Array& gradient) { op.adjust_seed(gradient); };
   row.reference = [op](const Arrays& arrays) { return op.reference(arrays[0].value, arrays); };
   row.in_float = [op](const Arrays& arrays) { return std::make_unique<LayerWork<Op, float>>(op, arrays); };
   row.in_double = [op](const Arrays& arrays) { return std::make_unique<LayerWork<Op, double>>(op, arrays); };
