@@ -66,47 +66,6 @@ constexpr Setting kSettings[] = {
      "How gradients are computed: automatic, generic or bag [automatic]"},
 };
 
-std::vector<std::uint64_t> parse_seeds(const MajorityCall& call, const Common& common, bool seed_given) {
-  const auto ten = paper_seeds();
-  if (call.seeds.empty()) return {seed_given ? common.seed : ten[0]};
-  if (seed_given) throw InputError("--seed and --seeds both name the seeds; give one of them.");
-  if (call.seeds.find(',') == std::string::npos) {
-    std::uint64_t count = 0;
-    try {
-      count = parse_count(call.seeds, "--seeds", 1, ten.size());
-    } catch (const InputError&) {
-      throw InputError(
-          fmt::format("--seeds {}: without a comma it says how many of the paper's ten seeds to run, from 1 "
-                      "to 10; a list has "
-                      "commas ('11,42'), and one seed is --seed N.",
-                      call.seeds));
-    }
-    return {ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count)};
-  }
-  std::vector<std::uint64_t> seeds;
-  for (const std::string_view text : split(call.seeds, ',')) {
-    if (text.empty() && !seeds.empty()) continue;  // "42," is a list of one
-    const std::uint64_t seed = parse_count(text, "--seeds", 0, UINT64_MAX);
-    if (std::find(seeds.begin(), seeds.end(), seed) != seeds.end()) {
-      throw InputError(fmt::format("--seeds names {} twice.", seed));
-    }
-    seeds.push_back(seed);
-  }
-  return seeds;
-}
-
-std::vector<std::string> parse_norms(const std::string& text) {
-  std::vector<std::string> norms;
-  for (const std::string_view name : split(text, ',')) {
-    std::string norm = name_of(parse_norm(name));
-    if (std::find(norms.begin(), norms.end(), norm) != norms.end()) {
-      throw InputError(fmt::format("--norm names {} twice.", norm));
-    }
-    norms.push_back(std::move(norm));
-  }
-  return norms;
-}
-
 MajoritySettings parse_settings(const MajorityCall& call) {
   MajoritySettings settings = call.three_dimensional ? majority_in_3d() : MajoritySettings();
   const auto count = [&](const std::string& text, const char* name, std::uint64_t low, auto& value) {
@@ -316,7 +275,7 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
     plan.settings = parse_settings(call);
     const auto norms = parse_norms(call.norm);
     check_majority(plan.settings, norms);
-    const auto seeds = parse_seeds(call, common, command.get_option("--seed")->count() > 0);
+    const auto seeds = parse_seeds(call.seeds, common, command.get_option("--seed")->count() > 0);
     for (const std::string& norm : norms) {
       for (const std::uint64_t seed : seeds) plan.runs.push_back({norm, seed});
     }
