@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/train_text.h"
 #include "cli/training.h"
 #include "cli/training_marks.h"
 #include "normscope/error.h"
@@ -252,12 +253,14 @@ std::string report(const MajorityTraining& training, const Provenance& origin, c
   for (const MajorityRun& run : training.runs()) {
     TrainingSeries& each = series.emplace_back(TrainingSeries{run.id.norm, run.id.seed, {}});
     for (const MajorityRow& row : run.rows) {
-      each.rows.push_back({static_cast<double>(row.step),
-                           {row.train_loss, row.test.accuracy, row.angle_mean, row.test.attention_distance}});
+      each.rows.push_back(
+          {static_cast<double>(row.step),
+           {row.train_loss, row.test.accuracy, row.angle_mean, row.test.attention_distance, std::nan("")}});
     }
   }
   const Json settings = normscope::to_json(training.settings());
-  return render_html(training_page(series, training_marks(settings), settings, origin, results.dump()));
+  return render_html(
+      training_page(about_majority(), series, training_marks(settings), settings, origin, results.dump()));
 }
 
 void run_majority(const MajorityCall& call, const Common& common, const CLI::App& command) {
@@ -307,7 +310,7 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
 }  // namespace
 
 void add_train(CLI::App& app, Common& common) {
-  CLI::App* train = app.add_subcommand("train", "Train a small encoder with any norm: majority");
+  CLI::App* train = app.add_subcommand("train", "Train small models with any norm: majority, lm, sentiment");
   train->require_subcommand(1);
   CLI::App* command = add_command(
       *train, common, "majority",
@@ -338,6 +341,8 @@ void add_train(CLI::App& app, Common& common) {
       ->type_name("DIR");
   command->footer(command->get_footer() + "\n\nNorms: " + norm_list());
   command->callback([call, &common, command] { run_majority(*call, common, *command); });
+  add_train_lm(*train, common);
+  add_train_sentiment(*train, common);
 }
 
 }  // namespace normscope::cli

@@ -84,7 +84,7 @@ TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std
 }
 
 TrainingTime train(TextTraining& training, TextRecord* record, const std::string& label, const Common& common,
-                   const Executor& executor, const Whole* whole, const std::function<void()>& recorded) {
+                   const Executor& executor, const Whole* whole, const std::function<void()>& evaluated) {
   Progress progress(common, label, "tokens", whole);
   std::atomic<std::size_t> steps = 0, tokens = 0;
   std::size_t total = 0;  // steps that are left
@@ -97,8 +97,8 @@ TrainingTime train(TextTraining& training, TextRecord* record, const std::string
       const std::size_t step = ++steps, all = tokens += seen;
       progress.update(all, std::max(all, all / step * total));  // texts may have lengths of their own
     });
+    if (evaluated) evaluated();
     if (record != nullptr) record->add(training);
-    if (recorded) recorded();
     if (const std::string state = state_of(training.runs()); !state.empty()) progress.set_detail(state);
   }
   return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), steps, tokens};

@@ -29,10 +29,11 @@ bool resumes(const CLI::App& command, std::initializer_list<std::string_view> al
 TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std::string& label,
                    const Common& common, const Executor& executor, const Whole* whole = nullptr);
 
-// `recorded` is called after every evaluation, when the record holds it.
+// `evaluated` is called after every evaluation, before a checkpoint knows of it: what it writes is not
+// missing after a kill.
 TrainingTime train(TextTraining& training, TextRecord* record, const std::string& label, const Common& common,
                    const Executor& executor, const Whole* whole = nullptr,
-                   const std::function<void()>& recorded = {});
+                   const std::function<void()>& evaluated = {});
 
 // A number of the paper's ten seeds, or a list of seeds; empty: that of --seed, or the paper's first.
 std::vector<std::uint64_t> parse_seeds(const std::string& seeds, const Common& common, bool seed_given);

@@ -173,7 +173,10 @@ Json settings_json(const TextPlan& plan) {
 }
 
 Json to_json(const TextPlan& plan) {
-  Json json = {{"settings", settings_json(plan)}, {"runs", Json::array()}, {"data", data_json(plan.data)}};
+  Json json = {{"settings", settings_json(plan)},
+               {"runs", Json::array()},
+               {"save_every", plan.save_every},
+               {"data", data_json(plan.data)}};
   for (const TextRunId& id : plan.runs) json["runs"].push_back({{"norm", id.norm}, {"seed", id.seed}});
   return json;
 }
@@ -190,6 +193,7 @@ TextPlan text_plan(const Json& json) {
         fmt::format("The run's config.json names no norm and seed to train, or more than {}.", kMostRuns));
   for (const Json& run : runs)
     plan.runs.push_back({member<std::string>(run, "norm"), member<std::uint64_t>(run, "seed")});
+  plan.save_every = member<std::uint64_t>(json, "save_every");
   plan.data = read_data(member<Json>(json, "data"));
   check_text_training(plan.settings, norms_of(plan));
   return plan;

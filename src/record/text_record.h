@@ -36,6 +36,7 @@ struct TextPlan {
   std::vector<TextRunId> runs;
   std::size_t batch = 16;      // texts
   std::size_t context = 1024;  // tokens of a text, or the most of one
+  std::uint64_t save_every = 0;  // steps between two models that are kept; 0: only the last
   TextData data;
 };
 // What the numbers follow from, apart from norm and seed.
