@@ -212,6 +212,7 @@ void write_model(const fs::path& directory, const TextRun& run, const ReadTexts&
   } else {
     extras.end_of_text = texts.tokenizer.end_of_text;
   }
+  fs::create_directories(directory.parent_path());
   write_checkpoint(directory, *trained_model(run.spec, run.parameters), extras);
 }
 
