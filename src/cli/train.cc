@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/train_text.h"
 #include "cli/training.h"
 #include "cli/training_marks.h"
 #include "normscope/error.h"
@@ -65,47 +66,6 @@ constexpr Setting kSettings[] = {
     {"--path", &MajorityCall::path, "NAME",
      "How gradients are computed: automatic, generic or bag [automatic]"},
 };
-
-std::vector<std::uint64_t> parse_seeds(const MajorityCall& call, const Common& common, bool seed_given) {
-  const auto ten = paper_seeds();
-  if (call.seeds.empty()) return {seed_given ? common.seed : ten[0]};
-  if (seed_given) throw InputError("--seed and --seeds both name the seeds; give one of them.");
-  if (call.seeds.find(',') == std::string::npos) {
-    std::uint64_t count = 0;
-    try {
-      count = parse_count(call.seeds, "--seeds", 1, ten.size());
-    } catch (const InputError&) {
-      throw InputError(
-          fmt::format("--seeds {}: without a comma it says how many of the paper's ten seeds to run, from 1 "
-                      "to 10; a list has "
-                      "commas ('11,42'), and one seed is --seed N.",
-                      call.seeds));
-    }
-    return {ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count)};
-  }
-  std::vector<std::uint64_t> seeds;
-  for (const std::string_view text : split(call.seeds, ',')) {
-    if (text.empty() && !seeds.empty()) continue;  // "42," is a list of one
-    const std::uint64_t seed = parse_count(text, "--seeds", 0, UINT64_MAX);
-    if (std::find(seeds.begin(), seeds.end(), seed) != seeds.end()) {
-      throw InputError(fmt::format("--seeds names {} twice.", seed));
-    }
-    seeds.push_back(seed);
-  }
-  return seeds;
-}
-
-std::vector<std::string> parse_norms(const std::string& text) {
-  std::vector<std::string> norms;
-  for (const std::string_view name : split(text, ',')) {
-    std::string norm = name_of(parse_norm(name));
-    if (std::find(norms.begin(), norms.end(), norm) != norms.end()) {
-      throw InputError(fmt::format("--norm names {} twice.", norm));
-    }
-    norms.push_back(std::move(norm));
-  }
-  return norms;
-}
 
 MajoritySettings parse_settings(const MajorityCall& call) {
   MajoritySettings settings = call.three_dimensional ? majority_in_3d() : MajoritySettings();
@@ -293,12 +253,14 @@ std::string report(const MajorityTraining& training, const Provenance& origin, c
   for (const MajorityRun& run : training.runs()) {
     TrainingSeries& each = series.emplace_back(TrainingSeries{run.id.norm, run.id.seed, {}});
     for (const MajorityRow& row : run.rows) {
-      each.rows.push_back({static_cast<double>(row.step),
-                           {row.train_loss, row.test.accuracy, row.angle_mean, row.test.attention_distance}});
+      each.rows.push_back(
+          {static_cast<double>(row.step),
+           {row.train_loss, row.test.accuracy, row.angle_mean, row.test.attention_distance, std::nan("")}});
     }
   }
   const Json settings = normscope::to_json(training.settings());
-  return render_html(training_page(series, training_marks(settings), settings, origin, results.dump()));
+  return render_html(
+      training_page(about_majority(), series, training_marks(settings), settings, origin, results.dump()));
 }
 
 void run_majority(const MajorityCall& call, const Common& common, const CLI::App& command) {
@@ -316,7 +278,7 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
     plan.settings = parse_settings(call);
     const auto norms = parse_norms(call.norm);
     check_majority(plan.settings, norms);
-    const auto seeds = parse_seeds(call, common, command.get_option("--seed")->count() > 0);
+    const auto seeds = parse_seeds(call.seeds, common, command.get_option("--seed")->count() > 0);
     for (const std::string& norm : norms) {
       for (const std::uint64_t seed : seeds) plan.runs.push_back({norm, seed});
     }
@@ -348,7 +310,7 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
 }  // namespace
 
 void add_train(CLI::App& app, Common& common) {
-  CLI::App* train = app.add_subcommand("train", "Train a small encoder with any norm: majority");
+  CLI::App* train = app.add_subcommand("train", "Train small models with any norm: majority, lm, sentiment");
   train->require_subcommand(1);
   CLI::App* command = add_command(
       *train, common, "majority",
@@ -379,6 +341,8 @@ void add_train(CLI::App& app, Common& common) {
       ->type_name("DIR");
   command->footer(command->get_footer() + "\n\nNorms: " + norm_list());
   command->callback([call, &common, command] { run_majority(*call, common, *command); });
+  add_train_lm(*train, common);
+  add_train_sentiment(*train, common);
 }
 
 }  // namespace normscope::cli

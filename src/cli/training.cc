@@ -25,6 +25,22 @@ std::string state_of(std::span<const MajorityRun> runs) {
                      angle / count);
 }
 
+std::string state_of(std::span<const TextRun> runs) {
+  double loss = 0, held_out = 0, count = 0, measured = 0;
+  for (const TextRun& run : runs) {
+    if (run.rows.size() < 2) continue;
+    loss += run.rows.back().train_loss;
+    ++count;
+    if (!run.rows.back().held_out) continue;
+    held_out += run.rows.back().held_out->loss;
+    ++measured;
+  }
+  if (count == 0) return "";
+  std::string text = fmt::format("loss {:.3f}", loss / count);
+  if (measured > 0) text += fmt::format(" · held out {:.3f}", held_out / measured);
+  return text;
+}
+
 Tensor tensor(const std::string& name, const Matrix<double>& matrix) {
   return {name, DType::float64, {matrix.rows(), matrix.cols()}, matrix.values()};
 }
@@ -64,7 +80,69 @@ TrainingTime train(MajorityTraining& training, MajorityRecord* record, const std
     if (record != nullptr) record->add(training);
     if (const std::string state = state_of(training.runs()); !state.empty()) progress.set_detail(state);
   }
-  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), done};
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), done, 0};
+}
+
+TrainingTime train(TextTraining& training, TextRecord* record, const std::string& label, const Common& common,
+                   const Executor& executor, const Whole* whole, const std::function<void()>& evaluated) {
+  Progress progress(common, label, "tokens", whole);
+  std::atomic<std::size_t> steps = 0, tokens = 0;
+  std::size_t total = 0;  // steps that are left
+  for (const TextRun& run : training.runs())
+    if (!run.finished) total += training.settings().steps - run.step;
+  const auto start = std::chrono::steady_clock::now();
+  if (record != nullptr && training.done()) record->add(training);
+  while (!training.done()) {
+    training.advance(executor, [&](std::size_t seen) {
+      const std::size_t step = ++steps, all = tokens += seen;
+      progress.update(all, std::max(all, all / step * total));  // texts may have lengths of their own
+    });
+    if (evaluated) evaluated();
+    if (record != nullptr) record->add(training);
+    if (const std::string state = state_of(training.runs()); !state.empty()) progress.set_detail(state);
+  }
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), steps, tokens};
+}
+
+std::vector<std::uint64_t> parse_seeds(const std::string& text, const Common& common, bool seed_given) {
+  const auto ten = paper_seeds();
+  if (text.empty()) return {seed_given ? common.seed : ten[0]};
+  if (seed_given) throw InputError("--seed and --seeds both name the seeds; give one of them.");
+  if (text.find(',') == std::string::npos) {
+    std::uint64_t count = 0;
+    try {
+      count = parse_count(text, "--seeds", 1, ten.size());
+    } catch (const InputError&) {
+      throw InputError(
+          fmt::format("--seeds {}: without a comma it says how many of the paper's ten seeds to run, from 1 "
+                      "to 10; a list has "
+                      "commas ('11,42'), and one seed is --seed N.",
+                      text));
+    }
+    return {ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+  std::vector<std::uint64_t> seeds;
+  for (const std::string_view each : split(text, ',')) {
+    if (each.empty() && !seeds.empty()) continue;  // "42," is a list of one
+    const std::uint64_t seed = parse_count(each, "--seeds", 0, UINT64_MAX);
+    if (std::find(seeds.begin(), seeds.end(), seed) != seeds.end()) {
+      throw InputError(fmt::format("--seeds names {} twice.", seed));
+    }
+    seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+std::vector<std::string> parse_norms(const std::string& text) {
+  std::vector<std::string> norms;
+  for (const std::string_view name : split(text, ',')) {
+    std::string norm = name_of(parse_norm(name));
+    if (std::find(norms.begin(), norms.end(), norm) != norms.end()) {
+      throw InputError(fmt::format("--norm names {} twice.", norm));
+    }
+    norms.push_back(std::move(norm));
+  }
+  return norms;
 }
 
 void write_geometry(const RunDirectory& directory, std::span<const MajorityRun> runs) {

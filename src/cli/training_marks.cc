@@ -18,7 +18,7 @@ TrainingMarks training_marks(const nlohmann::ordered_json& settings) {
       list.push_back({each.norm, static_cast<double>(each.step), each.value, "read off the paper's figure"});
     return list;
   };
-  return {marks(published_losses()), marks(published_accuracies()), marks(published_angles()), {}};
+  return {marks(published_losses()), marks(published_accuracies()), marks(published_angles()), {}, {}};
 }
 
 }  // namespace normscope::cli

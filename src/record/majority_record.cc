@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
-#include <type_traits>
 
 #include "normscope/error.h"
 #include "record/json.h"
+#include "record/json_member.h"
 
 namespace normscope {
 namespace {
@@ -21,19 +20,6 @@ constexpr const char* kLog = kMetricsFile;
 
 constexpr std::pair<EncoderPath, const char*> kPaths[] = {
     {EncoderPath::automatic, "automatic"}, {EncoderPath::generic, "generic"}, {EncoderPath::bag, "bag"}};
-
-// Members of a file that may be anyone's; what is missing or of another kind is said by its name.
-template <class T>
-T member(const Json& json, const char* name, const char* file = "config.json") {
-  const auto found = json.find(name);
-  if (found == json.end()) throw InputError(fmt::format("The run's {} has no '{}'.", file, name));
-  const bool readable = std::is_unsigned_v<T>            ? found->is_number_unsigned()
-                        : std::is_floating_point_v<T>    ? found->is_number()
-                        : std::is_same_v<T, std::string> ? found->is_string()
-                                                         : true;
-  if (!readable) throw InputError(fmt::format("The run's {} holds a '{}' that cannot be read.", file, name));
-  return found->get<T>();
-}
 
 template <class T>
 T choice(const Json& json, const char* name, std::span<const std::pair<T, const char*>> choices) {
@@ -58,11 +44,8 @@ Json line(const MajorityRun& run, const MajorityRow& row) {
   return json;
 }
 
-// What is not finite is written as null.
 double measure(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found != json.end() && found->is_null()) return std::numeric_limits<double>::quiet_NaN();
-  return member<double>(json, name, kLog);
+  return measure_member(json, name, kLog);
 }
 
 MajorityRow read_row(const Json& json) {

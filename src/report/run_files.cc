@@ -143,7 +143,7 @@ RunFiles read_run(const fs::path& directory) {
     if (!run.results.is_object())
       throw InputError(fmt::format("'{}' is not JSON that normscope wrote.", results.string()));
   }
-  if (run.command == "train majority") run.log = read_log(directory / "metrics.jsonl");
+  if (run.command.starts_with("train ")) run.log = read_log(directory / "metrics.jsonl");
   return run;
 }
 

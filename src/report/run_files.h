@@ -11,8 +11,9 @@ namespace normscope {
 
 // One run of a training: its rows of metrics.jsonl, in their order.
 struct TrainingSeries {
-  static constexpr std::array<const char*, 4> measures = {"train_loss", "accuracy", "angle_mean",
-                                                          "attention_distance"};
+  enum Measure { train_loss, accuracy, angle, attention_distance, held_out_loss };
+  static constexpr std::array<const char*, 5> measures = {"train_loss", "accuracy", "angle_mean",
+                                                          "attention_distance", "held_out_loss"};
   struct Row {
     double step;
     std::array<double, measures.size()> values;  // NaN: not there

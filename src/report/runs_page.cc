@@ -489,7 +489,7 @@ void RunsReport::add(RunFiles run) {
   const bool done = run.results.is_object();
   PageSection section{run.name};
   try {
-    if (run.command == "train majority") {
+    if (run.command.starts_with("train ")) {
       const Json& settings = object_of(options, "settings");
       section = training_section(run, options_.marks ? options_.marks(settings) : TrainingMarks());
     } else if (done) {
@@ -523,7 +523,7 @@ void RunsReport::add(RunFiles run) {
               std::to_string(count_of(run.config, "seed")),
               options,
               {}};
-  if (run.command == "train majority") {
+  if (run.command.starts_with("train ")) {
     double step = 0;
     for (const TrainingSeries& series : run.log.series)
       if (!series.rows.empty()) step = std::max(step, series.rows.back().step);

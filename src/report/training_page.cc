@@ -22,7 +22,26 @@ struct Quantity {
 constexpr Quantity kQuantities[] = {{"Training loss", "cross-entropy, nats", true, 0, 1e300},
                                     {"Test accuracy per position", "share right", false, 0, 1},
                                     {"Angle of the queries to 1", "degrees", false, 0, 90},
-                                    {"Attention: distance from uniform", "total variation", false, 0, 1}};
+                                    {"Attention: distance from uniform", "total variation", false, 0, 1},
+                                    {"Held-out loss", "cross-entropy, nats", true, 0, 1e300}};
+using Measure = TrainingSeries::Measure;
+// Both losses side by side.
+constexpr Measure kOrder[] = {Measure::train_loss, Measure::held_out_loss, Measure::accuracy, Measure::angle,
+                              Measure::attention_distance};
+
+// The training loss is there from the first evaluation on.
+bool is_measured(std::span<const TrainingSeries> series, Measure measure) {
+  return measure == Measure::train_loss ||
+         std::any_of(series.begin(), series.end(), [&](const TrainingSeries& each) {
+           return std::any_of(each.rows.begin(), each.rows.end(),
+                              [&](const auto& row) { return std::isfinite(row.values[measure]); });
+         });
+}
+
+// Majority is named at every position of a sequence; a text has one class.
+const char* accuracy_title(std::span<const TrainingSeries> series) {
+  return is_measured(series, Measure::angle) ? kQuantities[Measure::accuracy].title : "Test accuracy";
+}
 
 std::vector<std::string> norms_of(std::span<const TrainingSeries> series) {
   std::vector<std::string> norms;
@@ -33,7 +52,7 @@ std::vector<std::string> norms_of(std::span<const TrainingSeries> series) {
 }
 
 CurveFigure::Curve curve_of(std::span<const TrainingSeries> series, const std::string& norm,
-                            std::size_t measure) {
+                            Measure measure) {
   std::map<double, std::vector<double>> by_step;
   for (const TrainingSeries& each : series) {
     if (each.norm != norm) continue;
@@ -63,7 +82,7 @@ CurveFigure::Curve curve_of(std::span<const TrainingSeries> series, const std::s
   return curve;
 }
 
-std::string last_value(std::span<const TrainingSeries> series, const std::string& norm, std::size_t measure,
+std::string last_value(std::span<const TrainingSeries> series, const std::string& norm, Measure measure,
                        int digits, double factor = 1) {
   std::vector<double> values;
   for (const TrainingSeries& each : series) {
@@ -98,9 +117,10 @@ CurveFigure training_curves(std::span<const TrainingSeries> series, const Traini
   for (const TrainingSeries& each : series) {
     if (!each.rows.empty()) last = std::max(last, each.rows.back().step);
   }
-  for (std::size_t m = 0; m < std::size(kQuantities); ++m) {
+  for (const Measure m : kOrder) {
+    if (!is_measured(series, m)) continue;
     CurveFigure::Panel& panel = figure.panels.emplace_back();
-    panel.title = kQuantities[m].title;
+    panel.title = m == Measure::accuracy ? accuracy_title(series) : kQuantities[m].title;
     panel.x_label = "training step";
     panel.y_label = kQuantities[m].unit;
     panel.log_y = kQuantities[m].log;
@@ -131,9 +151,21 @@ Figure training_figure(std::span<const TrainingSeries> series, const TrainingMar
 }
 
 ReportTable training_table(std::span<const TrainingSeries> series) {
+  struct Column {
+    Measure measure;
+    const char* name;
+    int digits;
+    double factor;
+  };
+  constexpr Column columns[] = {{Measure::train_loss, "train loss", 3, 1},
+                                {Measure::held_out_loss, "held-out loss", 3, 1},
+                                {Measure::accuracy, "accuracy %", 1, 100},
+                                {Measure::angle, "angle to 1, degrees", 1, 1},
+                                {Measure::attention_distance, "attention from uniform", 3, 1}};
   ReportTable table{"Where the trainings are (± is the 95 % interval over seeds)",
-                    {{"norm", "runs", "last step", "train loss", "accuracy %", "angle to 1, degrees",
-                      "attention from uniform"}}};
+                    {{"norm", "runs", "last step"}}};
+  for (const Column& column : columns)
+    if (is_measured(series, column.measure)) table.rows[0].emplace_back(column.name);
   for (const std::string& norm : norms_of(series)) {
     std::size_t runs = 0;
     double step = 0;
@@ -142,19 +174,28 @@ ReportTable training_table(std::span<const TrainingSeries> series) {
       ++runs;
       if (!each.rows.empty()) step = std::max(step, each.rows.back().step);
     }
-    table.rows.push_back({norm, std::to_string(runs), fmt::format("{:.0f}", step),
-                          last_value(series, norm, 0, 3), last_value(series, norm, 1, 1, 100),
-                          last_value(series, norm, 2, 1), last_value(series, norm, 3, 3)});
+    auto& row = table.rows.emplace_back(
+        std::vector<std::string>{norm, std::to_string(runs), fmt::format("{:.0f}", step)});
+    for (const Column& column : columns) {
+      if (is_measured(series, column.measure))
+        row.push_back(last_value(series, norm, column.measure, column.digits, column.factor));
+    }
   }
   return table;
 }
 
 std::string training_verdict(std::span<const TrainingSeries> series) {
+  const bool accuracy = is_measured(series, Measure::accuracy),
+             held_out = is_measured(series, Measure::held_out_loss);
   std::string text;
   for (const std::string& norm : norms_of(series)) {
-    text += fmt::format("{}{}: {} %", text.empty() ? "" : "; ", norm, last_value(series, norm, 1, 1, 100));
+    const std::string value =
+        accuracy ? last_value(series, norm, Measure::accuracy, 1, 100) + " %"
+                 : last_value(series, norm, held_out ? Measure::held_out_loss : Measure::train_loss, 3);
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", norm, value);
   }
-  return text.empty() ? "" : "Test accuracy per position at the last step: " + text + ".";
+  const char* what = accuracy ? accuracy_title(series) : held_out ? "Held-out loss" : "Training loss";
+  return text.empty() ? "" : fmt::format("{} at the last step: {}.", what, text);
 }
 
 std::string settings_list(const nlohmann::ordered_json& settings) {
@@ -180,17 +221,22 @@ std::string settings_list(const nlohmann::ordered_json& settings) {
   return text;
 }
 
-Page training_page(std::span<const TrainingSeries> series, const TrainingMarks& marks,
-                   const nlohmann::ordered_json& settings, const Provenance& provenance, std::string data) {
+TrainingAbout about_majority() {
+  return {
+      "Training on the majority task",
+      {"The majority task of Brody, Alon and Yahav (2023), §4.1: name the token type that occurs most often "
+       "in a sequence, at every position. Attention that weighs all keys alike solves it exactly, and keys "
+       "orthogonal to 1 let a query along 1 do so: its angle to 1 then falls, and attention nears "
+       "uniform."}};
+}
+
+Page training_page(const TrainingAbout& about, std::span<const TrainingSeries> series,
+                   const TrainingMarks& marks, const nlohmann::ordered_json& settings,
+                   const Provenance& provenance, std::string data) {
   Page page;
-  page.title = "Training on the majority task";
+  page.title = about.title;
   page.verdict = training_verdict(series);
-  page.paragraphs = {
-      "The majority task of Brody, Alon and Yahav (2023), §4.1: name the token type that occurs most often "
-      "in a "
-      "sequence, at every position. Attention that weighs all keys alike solves it exactly, and keys "
-      "orthogonal to "
-      "1 let a query along 1 do so: its angle to 1 then falls, and attention nears uniform."};
+  page.paragraphs = about.paragraphs;
   const std::string made =
       fmt::format("{} · normscope {} ({}, {}, {} thread{})", settings_list(settings), provenance.version,
                   provenance.commit, provenance.isa, provenance.threads, provenance.threads == 1 ? "" : "s");

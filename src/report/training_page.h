@@ -9,11 +9,18 @@
 
 namespace normscope {
 
+// What was trained on, in words.
+struct TrainingAbout {
+  std::string title;
+  std::vector<std::string> paragraphs;
+};
+TrainingAbout about_majority();
+
 // What the paper published, beside the curves; the panels in the order of TrainingSeries::measures.
 using TrainingMarks = std::array<std::vector<CurveFigure::Mark>, TrainingSeries::measures.size()>;
 
-// One curve per norm: the mean over its seeds, with its 95 % interval. Marks beyond the last step are left
-// out.
+// A panel for each measure that the series have. One curve per norm: the mean over its seeds, with its 95 %
+// interval. Marks beyond the last step are left out.
 CurveFigure training_curves(std::span<const TrainingSeries> series, const TrainingMarks& marks);
 // Thinned to what pixels can show, which the caption then says.
 Figure training_figure(std::span<const TrainingSeries> series, const TrainingMarks& marks,
@@ -22,8 +29,9 @@ Figure training_figure(std::span<const TrainingSeries> series, const TrainingMar
 ReportTable training_table(std::span<const TrainingSeries> series);
 std::string training_verdict(std::span<const TrainingSeries> series);
 // settings: as config.json has them.
-Page training_page(std::span<const TrainingSeries> series, const TrainingMarks& marks,
-                   const nlohmann::ordered_json& settings, const Provenance& provenance, std::string data);
+Page training_page(const TrainingAbout& about, std::span<const TrainingSeries> series,
+                   const TrainingMarks& marks, const nlohmann::ordered_json& settings,
+                   const Provenance& provenance, std::string data);
 // "classes 20, length 50, …"
 std::string settings_list(const nlohmann::ordered_json& settings);
 
