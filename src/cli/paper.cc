@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kCommand = "paper";
 struct PaperCall {
-  std::string only, seeds, steps, samples, models, text, resume;
+  std::string only, seeds, steps, text_steps, samples, models, text, resume;
   bool full = false;
 };
 
@@ -54,18 +54,15 @@ std::vector<std::string> parse_parts(const std::string& only) {
 // Which pretrained models are looked at, and what they read. Options that no part uses are refused rather
 // than ignored.
 void resolve_models(const PaperCall& call, const Common& common, PaperPlan& plan) {
-  if (!needs_models(plan)) {
-    for (const auto& [name, given] : {std::pair("--models", &call.models), {"--text", &call.text}}) {
-      if (given->empty()) continue;
-      throw InputError(
-          fmt::format("{} is for wu2, wu3, wu4, wu8 and wu9, none of which --only names.", name));
-    }
-    return;
-  }
+  if (!needs_models(plan) && !call.models.empty())
+    throw InputError("--models is for wu2, wu3, wu4, wu8 and wu9, none of which --only names.");
+  if (!needs_models(plan) && !needs_sentences(plan) && !call.text.empty())
+    throw InputError("--text is for table3, table4, wu2, wu3, wu4, wu8 and wu9, none of which --only names.");
   if (call.text == "-")
     throw InputError("--text: a run that can be gone on with needs a file, not standard input.");
-  if (call.models == "none") return;
-  plan.text = call.text;
+  const bool looks_at_models = needs_models(plan) && call.models != "none";
+  if (looks_at_models || needs_sentences(plan)) plan.text = call.text;
+  if (!looks_at_models) return;
   if (call.models.empty()) {
     for (const std::string& name : models_at_hand()) {
       PaperPlan alone = plan;
@@ -119,19 +116,35 @@ PaperPlan resolve(const PaperCall& call, const Common& common) {
   }
   plan.seed = common.seed;
   resolve_models(call, common, plan);
+  if (!call.text_steps.empty() && !needs_text(plan)) {
+    throw InputError(
+        "--text-steps is for fig4, table1, table2, table3 and table4, none of which --only names.");
+  }
+  if (call.full && !call.text_steps.empty()) {
+    throw InputError("--full is the published number of steps; give it or --text-steps, not both.");
+  }
+  TextWishes wishes;
+  wishes.scale = call.full ? TextScale::published : is_short ? TextScale::brief : TextScale::reduced;
+  if (!call.text_steps.empty()) wishes.steps = parse_count(call.text_steps, "--text-steps", 1, 1'000'000'000);
+  if (!call.seeds.empty()) wishes.seeds = count;
+  resolve_text(plan, wishes);
   return plan;
 }
 
 Json to_json(const PaperPlan& plan) {
-  return {{"parts", plan.parts},
-          {"seeds", plan.seeds},
-          {"steps", plan.steps},
-          {"steps_3d", plan.steps_3d},
-          {"draws", plan.draws},
-          {"samples", plan.samples},
-          {"deep_samples", plan.deep_samples},
-          {"models", plan.models},
-          {"text", plan.text}};
+  Json json = {{"parts", plan.parts},
+               {"seeds", plan.seeds},
+               {"steps", plan.steps},
+               {"steps_3d", plan.steps_3d},
+               {"draws", plan.draws},
+               {"samples", plan.samples},
+               {"deep_samples", plan.deep_samples},
+               {"models", plan.models},
+               {"text", plan.text}};
+  if (plan.language) json["language"] = to_json(*plan.language);
+  if (plan.sentiment) json["sentiment"] = to_json(*plan.sentiment);
+  if (plan.sentences) json["sentences"] = to_json(*plan.sentences);
+  return json;
 }
 
 PaperPlan read_plan(const fs::path& directory) {
@@ -148,6 +161,9 @@ PaperPlan read_plan(const fs::path& directory) {
     options.at("deep_samples").get_to(plan.deep_samples);
     options.at("models").get_to(plan.models);
     options.at("text").get_to(plan.text);
+    if (options.contains("language")) plan.language = language_plan(options["language"]);
+    if (options.contains("sentiment")) plan.sentiment = sentiment_plan(options["sentiment"]);
+    if (options.contains("sentences")) plan.sentences = sentence_plan(options["sentences"]);
     config.at("seed").get_to(plan.seed);
     return plan;
   } catch (const nlohmann::json::exception&) {
@@ -242,8 +258,16 @@ Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& ori
                     plan.samples, plan.samples == 1 ? "" : "s", plan.deep_samples));
   }
   if (needs_models(plan)) page.paragraphs.push_back(models_paragraph(plan));
+  if (needs_text(plan)) page.paragraphs.push_back(text_paragraph(plan));
   page.claims = claims_table(found.claims);
   page.figures = found.figures;
+  for (const TextFinding& text : found.texts) {
+    Figure figure{text.name, text.title, text.caption};
+    figure.html = text_html(text.text);
+    figure.csv = text_csv(text.text);
+    figure.settings = text.settings;
+    page.figures.push_back(std::move(figure));
+  }
   for (Figure& figure : page.figures) {
     figure.settings = settings_text(origin, figure.settings);
   }
@@ -260,11 +284,8 @@ std::string part_file(const PaperPart& part) {
 }
 
 Json part_json(const PaperPlan& plan, const Findings& found) {
-  Json json = {{"plan", to_json(plan)},
-               {"seed", plan.seed},
-               {"claims", Json::array()},
-               {"figures", Json::array()},
-               {"tables", Json::array()}};
+  Json json = {{"plan", to_json(plan)},    {"seed", plan.seed},      {"claims", Json::array()},
+               {"figures", Json::array()}, {"texts", Json::array()}, {"tables", Json::array()}};
   for (const Claim& claim : found.claims) {
     json["claims"].push_back({claim.where, claim.claim, claim.published, claim.measured,
                               static_cast<int>(claim.holds), claim.condition, claim.why});
@@ -272,6 +293,13 @@ Json part_json(const PaperPlan& plan, const Findings& found) {
   for (const Figure& figure : found.figures)
     json["figures"].push_back(
         {figure.name, figure.title, figure.caption, figure.svg, figure.csv, figure.settings});
+  for (const TextFinding& text : found.texts) {
+    Json tokens = Json::array();
+    for (const TextFigure::Token& token : text.text.tokens)
+      tokens.push_back({token.text, token.value ? Json(*token.value) : Json(), token.kind, token.hint});
+    json["texts"].push_back(
+        {text.name, text.title, text.caption, text.settings, text.text.value_name, std::move(tokens)});
+  }
   for (const ReportTable& table : found.tables)
     json["tables"].push_back({{"title", table.title}, {"rows", table.rows}});
   return json;
@@ -301,6 +329,16 @@ bool read_part(const fs::path& file, const PaperPlan& plan, Findings& found) {
       if (!is_passive_svg(figure.svg)) return false;
       found.figures.push_back(std::move(figure));
     }
+    for (const Json& each : json.at("texts")) {
+      TextFinding text{each.at(0), each.at(1), each.at(2), each.at(3), {}};
+      each.at(4).get_to(text.text.value_name);
+      for (const Json& token : each.at(5)) {
+        std::optional<double> value;
+        if (!token.at(1).is_null()) value = token.at(1).get<double>();
+        text.text.tokens.push_back({token.at(0), value, token.at(2), token.at(3)});
+      }
+      found.texts.push_back(std::move(text));
+    }
     for (const Json& each : json.at("tables"))
       found.tables.push_back(
           {each.at("title"), each.at("rows").get<std::vector<std::vector<std::string>>>()});
@@ -321,7 +359,7 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
   Whole whole;
   whole.total = 0;
   for (const PaperPart& part : paper_parts()) whole.total += plan.has(part.name) ? part.seconds(plan) : 0;
-  Audit audit{{}, plan, directory.path(), common, executor, whole, {}, {}};
+  Audit audit{{}, plan, directory.path(), common, executor, whole, {}, {}, {}};
   Findings all;
   for (const PaperPart& part : paper_parts()) {
     if (!plan.has(part.name)) continue;
@@ -333,11 +371,13 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
       part.run(audit);
       found = std::exchange(static_cast<Findings&>(audit), {});
       for (Figure& figure : found.figures) figure.settings = part.settings(plan);
+      for (TextFinding& text : found.texts) text.settings = part.settings(plan);
       directory.write(part_file(part), json_text(part_json(plan, found)));
       whole.before += whole.part;
     }
     append(all.claims, found.claims);
     append(all.figures, found.figures);
+    append(all.texts, found.texts);
     append(all.tables, found.tables);
   }
   return all;
@@ -371,11 +411,12 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
 }  // namespace
 
 void add_paper(CLI::App& app, Common& common) {
-  CLI::App* command =
-      add_command(app, common, "paper",
-                  "Rerun the figures of Brody et al. 2023 and Wu et al. 2024 and say which claims hold",
-                  {"paper --only fig2,fig3 --seeds 3 --out runs/fig2", "paper --full --out runs/paper",
-                   "paper --only wu2,wu7 --samples 4 --out runs/wu", "paper --resume runs/paper"});
+  CLI::App* command = add_command(
+      app, common, "paper",
+      "Rerun the figures of Brody et al. 2023 and Wu et al. 2024 and say which claims hold",
+      {"paper --only fig2,fig3 --seeds 3 --out runs/fig2", "paper --full --out runs/paper",
+       "paper --only wu2,wu7 --samples 4 --out runs/wu",
+       "paper --only fig4,table1,table2,table3,table4 --out runs/text", "paper --resume runs/paper"});
   command->get_option("--seed")->description(
       "Seed of the heat maps and the collapse runs; the trainings have the paper's seeds");
   auto call = std::make_shared<PaperCall>();
@@ -389,6 +430,11 @@ void add_paper(CLI::App& app, Common& common) {
                    "solved, at most 10000]")
       ->type_name("N");
   command
+      ->add_option("--text-steps", call->text_steps,
+                   "Training steps of the language and the sentiment model [600 and 400; all parts at once: "
+                   "few; with --full 50000]")
+      ->type_name("N");
+  command
       ->add_option(
           "--samples", call->samples,
           "Samples of the collapse runs [8; all parts at once: 2; with --full 200; over 128 layers 1 and 4]")
@@ -399,8 +445,13 @@ void add_paper(CLI::App& app, Common& common) {
           "Pretrained models of wu2, wu3, wu4, wu8, wu9, with commas, or none [those of the paper in the "
           "Hugging Face cache, and those fetched by `normscope data get`]")
       ->type_name("LIST");
-  command->add_option("--text", call->text, "What they read [a built-in text]")->type_name("FILE");
-  command->add_flag("--full", call->full, "The published number of training steps, and 200 samples");
+  command
+      ->add_option(
+          "--text", call->text,
+          "What they read, and where the sentences of table3 and table4 come from [a built-in text; reviews]")
+      ->type_name("FILE");
+  command->add_flag("--full", call->full,
+                    "The published number of training steps, and 200 samples; the text parts then take days");
   command->add_option("--resume", call->resume, "Go on with the run in this directory")->type_name("DIR");
   std::string parts = "\n\nParts:";
   for (const PaperPart& part : paper_parts())

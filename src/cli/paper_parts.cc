@@ -43,6 +43,37 @@ double of_wu2(const PaperPlan& plan) {
 double of_deep(const PaperPlan& plan) {
   return 60 * static_cast<double>(plan.deep_samples);
 }
+// Seconds per token of a step on two cores, by the size of the vocabulary. The first part that looks at the
+// language model trains it for all.
+double language_seconds(const PaperPlan& plan, std::string_view part) {
+  for (const std::string_view earlier : {"fig4", "table1", "table2", "table3"}) {
+    if (earlier == part) break;
+    if (plan.has(earlier)) return 1;
+  }
+  if (!plan.language) return 0.1;
+  const LanguagePlan& language = *plan.language;
+  const double per_token = language.tokenizer == "bytes" ? 4e-6 : 3e-5, per_window = 0.3;
+  const double runs = 2 * static_cast<double>(language.seeds);
+  return runs *
+         (per_token * static_cast<double>(language.steps * language.batch * language.context) +
+          per_window * static_cast<double>(language.windows + language.trend_windows * language.snapshots));
+}
+double of_fig4(const PaperPlan& plan) {
+  return language_seconds(plan, "fig4");
+}
+double of_table1(const PaperPlan& plan) {
+  return language_seconds(plan, "table1");
+}
+double of_table2(const PaperPlan& plan) {
+  return language_seconds(plan, "table2");
+}
+double of_table3(const PaperPlan& plan) {
+  return language_seconds(plan, "table3");
+}
+double of_table4(const PaperPlan& plan) {
+  if (!plan.sentiment) return 0.1;
+  return 0.05 * static_cast<double>(plan.sentiment->seeds * plan.sentiment->steps);
+}
 template <int seconds>
 double about(const PaperPlan&) {
   return seconds;
@@ -63,6 +94,20 @@ std::string sampled(const PaperPlan& plan) {
 std::string deep(const PaperPlan& plan) {
   return fmt::format("{} sample{}", plan.deep_samples, plan.deep_samples == 1 ? "" : "s");
 }
+std::string language(const PaperPlan& plan) {
+  if (!plan.language) return "";
+  const LanguagePlan& each = *plan.language;
+  return fmt::format("seeds {}, {} steps of {} × {} tokens, {}, {}",
+                     fmt::join(std::span(plan.seeds).first(each.seeds), ", "), each.steps, each.batch,
+                     each.context, each.corpus, each.tokenizer);
+}
+std::string sentiment(const PaperPlan& plan) {
+  if (!plan.sentiment) return "";
+  const SentimentPlan& each = *plan.sentiment;
+  return fmt::format("seeds {}, {} steps of {} texts, {}, {}",
+                     fmt::join(std::span(plan.seeds).first(each.seeds), ", "), each.steps, each.batch,
+                     each.reviews, each.tokenizer);
+}
 std::string none(const PaperPlan&) {
   return "";
 }
@@ -77,6 +122,15 @@ std::span<const PaperPart> paper_parts() {
       {"fig3", "majority: test accuracy", run_fig3, of_fig3, in_8d},
       {"followups", "majority: learned normals instead of 1 (the paper's open questions)", run_followups,
        of_followups, in_8d},
+      {"fig4", "language model: loss with and without scaling", run_fig4, of_fig4, language},
+      {"table1", "language model: unselectable keys with and without scaling, also in its heads", run_table1,
+       of_table1, language},
+      {"table2", "language model: unselectable keys before and after LayerNorm", run_table2, of_table2,
+       language},
+      {"table3", "language model without scaling: unselectable words of sentences", run_table3, of_table3,
+       language},
+      {"table4", "sentiment model without norms: unselectable words of sentences", run_table4, of_table4,
+       sentiment},
       {"wu1", "two tokens in the plane, with and without LayerNorm", run_wu1, about<1>, none},
       {"wu2", "collapse over 12 layers, random init (eval mode and dropout) and pretrained", run_wu2, of_wu2,
        sampled},

@@ -2,6 +2,7 @@
 // The parts of `normscope paper`. A part is a row of paper_parts() and a function, in a file paper_<what>.cc,
 // that runs what it needs and adds claims and figures; what is claimed is decided in src/paper.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,10 +11,41 @@
 
 #include "cli/common.h"
 #include "normscope/majority.h"
+#include "normscope/text_training.h"
+#include "normscope/training_tokenizer.h"
 #include "paper/claim.h"
+#include "paper/text_claims.h"
 #include "paper/wu_pretrained.h"
 
 namespace normscope::cli {
+
+// How the language model of Fig. 4 and Tables 1 to 3 is trained and looked at.
+struct LanguagePlan {
+  std::string corpus, tokenizer;  // by name
+  std::size_t seeds = 3;          // the first of the plan's
+  std::size_t batch = 2, context = 1024;
+  std::uint64_t steps = 600, evaluate_every = 50;
+  double learning_rate = 1e-3;
+  std::uint64_t most_tokens = 0;  // of the corpus; 0: all
+  std::size_t held_out = 8;       // windows to measure losses on
+  std::size_t windows = 8;        // to decide keys of, after training
+  std::size_t trend_windows = 4;  // and on the way
+  std::size_t snapshots = 8;      // at so many evaluations, the first and the last among them
+};
+// The same of the sentiment model of Table 4.
+struct SentimentPlan {
+  std::string reviews, tokenizer;
+  std::size_t seeds = 3;
+  std::size_t batch = 32, most_tokens = 128;
+  std::size_t training_texts = 0, test_texts = 1000;  // evenly spaced; 0: all
+  std::uint64_t steps = 400, evaluate_every = 50;
+  double learning_rate = 1e-3;
+};
+// Where the sentences of Tables 3 and 4 come from, and how many are looked at.
+struct SentencePlan {
+  std::string reviews;  // by name; unless the plan has a text
+  std::size_t count = 200;
+};
 
 // As config.json holds it.
 struct PaperPlan {
@@ -26,18 +58,37 @@ struct PaperPlan {
   std::size_t deep_samples = 1;     // of those with 128
   std::uint64_t seed = 0;           // of the heat maps and the collapse runs
   std::vector<std::string> models;  // pretrained, by the names they are opened by
-  std::string text;                 // file that they read; empty: the built-in one
+  std::string text;                 // file that they read, and sentences come from; empty: built in
+  // Of the parts that need them.
+  std::optional<LanguagePlan> language;
+  std::optional<SentimentPlan> sentiment;
+  std::optional<SentencePlan> sentences;
 
   bool has(std::string_view part) const;
+};
+
+// A text with words marked; kept as tokens, so that its markup is always our own.
+struct TextFinding {
+  std::string name, title, caption, settings;
+  TextFigure text;
 };
 
 // What parts add to the report.
 struct Findings {
   std::vector<Claim> claims;
   std::vector<Figure> figures;
+  std::vector<TextFinding> texts;
   std::vector<ReportTable> tables;
 
   void add(std::vector<Claim> more);
+};
+
+// A training on text, and what was seen of it.
+struct TextStudy {
+  TextTraining training;
+  std::vector<TextEvidence> runs;
+  TextRecipe recipe;
+  std::shared_ptr<const TrainingTokenizer> tokenizer;
 };
 
 // What every part is given.
@@ -52,6 +103,8 @@ struct Audit : Findings {
   std::optional<MajorityTraining> majority;
   // Of all parts that look at pretrained models: opened by the first of them.
   std::optional<std::vector<PretrainedModel>> models;
+  // Of all parts that look at the language model: trained by the first of them; and of Table 4.
+  std::optional<TextStudy> language;
 };
 
 using RunPart = void(Audit& audit);
@@ -76,6 +129,28 @@ std::vector<PretrainedModel> open_models(const PaperPlan& plan);
 // Of the text of the pretrained models, for people.
 std::string text_source(const PaperPlan& plan);
 
+// Trainings on text: a first look beside all other parts, minutes, or as published.
+enum class TextScale { brief, reduced, published };
+struct TextWishes {
+  TextScale scale = TextScale::reduced;
+  std::optional<std::uint64_t> steps;  // of both trainings
+  std::optional<std::size_t> seeds;
+};
+// Fills in what the text parts of the plan need, by what has been fetched.
+void resolve_text(PaperPlan& plan, const TextWishes& wishes);
+bool needs_text(const PaperPlan& plan);       // trains on text
+bool needs_sentences(const PaperPlan& plan);  // Tables 3 and 4
+nlohmann::ordered_json to_json(const LanguagePlan& plan);
+nlohmann::ordered_json to_json(const SentimentPlan& plan);
+nlohmann::ordered_json to_json(const SentencePlan& plan);
+// Throw nlohmann::json::exception on what to_json does not write.
+LanguagePlan language_plan(const nlohmann::ordered_json& json);
+SentimentPlan sentiment_plan(const nlohmann::ordered_json& json);
+SentencePlan sentence_plan(const nlohmann::ordered_json& json);
+// What the page says of them.
+std::string text_paragraph(const PaperPlan& plan);
+
+RunPart run_fig4, run_table1, run_table2, run_table3, run_table4;
 RunPart run_fig1ab, run_fig1cd, run_fig2, run_fig3, run_followups;
 RunPart run_wu1, run_wu2, run_wu3, run_wu4, run_wu5, run_wu6, run_wu7, run_wu8, run_wu9, run_beyond;
 
