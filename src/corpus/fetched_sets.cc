@@ -38,7 +38,7 @@ ImdbReviews::Review ImdbReviews::review(std::size_t index) const {
   const nlohmann::json object = parse_object(bytes, where, range.begin);
   const auto text = object.find("t"), sentiment = object.find("s");
   const bool whole = text != object.end() && text->is_string() && sentiment != object.end() &&
-                     sentiment->is_number_integer() && (*sentiment == 0 || *sentiment == 1);
+                     sentiment->is_number_unsigned() && sentiment->get<std::uint64_t>() <= 1;
   if (!whole)
     io::reject(where, R"(is not {"t": text, "s": 0 or 1})", "fetch it again: normscope data get imdb");
   return {replaced(text->get_ref<const std::string&>(), "<br />", "\n"), *sentiment == 1};

@@ -210,6 +210,7 @@ std::vector<std::string> sorted_classes(const std::vector<WrittenRow>& rows, con
              "check which column has the labels");
   }
   std::vector<std::string> classes;
+  classes.reserve(seen.size());
   for (const auto& [name, ignored] : seen) classes.push_back(name);
   const bool numbers = std::all_of(classes.begin(), classes.end(),
                                    [](const std::string& c) { return whole_number(c).has_value(); });
