@@ -13,7 +13,7 @@ namespace normscope::cli {
 namespace {
 
 constexpr const char* kWords = "words";
-constexpr std::size_t kMostWords = 30'522, kGeneratedTexts = 10'000;
+constexpr std::size_t kMostWords = 30'522, kGeneratedTexts = 10'000, kTestTexts = 2500, kMost = 1'000'000'000;
 
 // Of BERT's, if it was fetched.
 std::string default_tokenizer(const Common& common) {
@@ -39,6 +39,8 @@ TextData resolve(const TextCall& call, const TextPlan&, const Common& common) {
   TextData data;
   if (!call.data_seed.empty()) data.seed = parse_count(call.data_seed, "--data-seed", 0, UINT64_MAX);
   data.held_out_share = call.held_out.empty() ? 0.2 : parse_number(call.held_out, "--test-share", 1e-6, 0.99);
+  data.most_test_texts =
+      call.test_texts.empty() ? kTestTexts : parse_count(call.test_texts, "--test-texts", 0, kMost);
   data.text_column = call.text_column;
   data.label_column = call.label_column;
   data.test = call.test;
@@ -78,11 +80,22 @@ LabelledSplit split_of(const TextData& data) {
   return {std::move(texts), std::move(test), 0};
 }
 
+// Evenly spaced ones, in their order.
+void keep_most(LabelledTexts& texts, std::size_t most) {
+  const std::size_t size = texts.rows.size();
+  if (most == 0 || size <= most) return;
+  std::vector<LabelledText> kept;
+  for (std::size_t i = 0; i < most; ++i) kept.push_back(std::move(texts.rows[i * size / most]));
+  texts.rows = std::move(kept);
+}
+
 ReadTexts read(const TextPlan& plan, const Executor& executor) {
   const TextData& data = plan.data;
   if (data.source == "files" && data.files.empty())
     throw InputError("The run's config.json names no file of texts.");
-  const LabelledSplit split = split_of(data);
+  LabelledSplit split = split_of(data);
+  const std::size_t all_tests = split.test.rows.size();
+  keep_most(split.test, data.most_test_texts);
   TrainingTokenizer tokenizer = data.tokenizer == kWords ? word_tokenizer(split.training.texts(), kMostWords)
                                                          : training_tokenizer(data.tokenizer);
   const auto training = std::make_shared<const EncodedTexts>(
@@ -97,9 +110,10 @@ ReadTexts read(const TextPlan& plan, const Executor& executor) {
   for (const std::string& name : split.training.classes) classes += (classes.empty() ? "" : ", ") + name;
   constexpr std::size_t longest = 200;
   if (classes.size() > longest) classes = classes.substr(0, longest) + "…";
-  std::string sentence = fmt::format("Texts: {}; {}: {} to train on, {} to test; {} classes: {}.",
+  const std::string of_all = test.size() < all_tests ? fmt::format(" (of {})", all_tests) : "";
+  std::string sentence = fmt::format("Texts: {}; {}: {} to train on, {} to test{}; {} classes: {}.",
                                      split.training.description, tokenizer.description, training->size(),
-                                     test.size(), split.training.classes.size(), classes);
+                                     test.size(), of_all, split.training.classes.size(), classes);
   if (training->cut + test.cut > 0)
     sentence += fmt::format(" {} were cut to {} tokens.", training->cut + test.cut, plan.context);
   if (split.repeated > 0)
@@ -149,6 +163,8 @@ void add_train_sentiment(CLI::App& train, Common& common) {
   add("--label-column", call->label_column, "NAME", "Column of the labels [label, sentiment or class]");
   add("--test", call->test, "FILE", "Texts to test on, with the same columns [a share of --data]");
   add("--test-share", call->held_out, "SHARE", "Share of --data to test on, of each class [0.2]");
+  add("--test-texts", call->test_texts, "N",
+      "Most texts that each record is tested on, evenly spaced; 0: all [2500]");
   add("--corpus", call->corpus, "NAME",
       "Texts to train on: imdb or grammar (generated) [imdb if it was fetched]");
   add("--tokenizer", call->tokenizer, "NAME",

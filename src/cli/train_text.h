@@ -25,7 +25,7 @@ struct TextCall {
   std::vector<std::string> text;
   std::string corpus, tokens;
   // Of classifiers.
-  std::string data, test, text_column, label_column;
+  std::string data, test, text_column, label_column, test_texts;
 };
 
 // Texts as they were read: batches to train on, and what else is known of them.

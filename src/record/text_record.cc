@@ -59,6 +59,7 @@ Json data_json(const TextData& data) {
           {"seed", data.seed},
           {"most_tokens", data.most_tokens},
           {"held_out_share", data.held_out_share},
+          {"most_test_texts", data.most_test_texts},
           {"tokenizer", data.tokenizer},
           {"description", data.description},
           {"tokenizer_description", data.tokenizer_description},
@@ -77,6 +78,7 @@ TextData read_data(const Json& json) {
   data.seed = member<std::uint64_t>(json, "seed");
   data.most_tokens = member<std::uint64_t>(json, "most_tokens");
   data.held_out_share = member<double>(json, "held_out_share");
+  data.most_test_texts = member<std::uint64_t>(json, "most_test_texts");
   data.tokenizer = member<std::string>(json, "tokenizer");
   data.description = member<std::string>(json, "description");
   data.tokenizer_description = member<std::string>(json, "tokenizer_description");

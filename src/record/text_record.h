@@ -23,7 +23,8 @@ struct TextData {
   std::uint64_t seed = 0;                 // of a grammar, and of which part is held out
   std::uint64_t most_tokens = 0;          // 0: all
   double held_out_share = 0.05;
-  std::string tokenizer;  // "bytes", "words", the name of a fetched one, or a directory
+  std::uint64_t most_test_texts = 0;  // of labelled texts; 0: all
+  std::string tokenizer;              // "bytes", "words", the name of a fetched one, or a directory
 
   std::string description, tokenizer_description;  // for people
   bool generated = false;                          // by a grammar
@@ -34,8 +35,8 @@ struct TextData {
 struct TextPlan {
   TextTrainingSettings settings;
   std::vector<TextRunId> runs;
-  std::size_t batch = 16;      // texts
-  std::size_t context = 1024;  // tokens of a text, or the most of one
+  std::size_t batch = 16;        // texts
+  std::size_t context = 1024;    // tokens of a text, or the most of one
   std::uint64_t save_every = 0;  // steps between two models that are kept; 0: only the last
   TextData data;
 };

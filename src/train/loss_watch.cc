@@ -102,11 +102,12 @@ std::string sentence_of(const LossTrouble& trouble, const std::optional<LastGood
   } else if (tensor.empty()) {
     what = "the loss is no longer a finite number";
   } else {
-    what = fmt::format("{} is no longer finite (loss {:.4g})", tensor, trouble.loss);
+    what = fmt::format("{} is no longer finite", tensor);
+    if (std::isfinite(trouble.loss)) what += fmt::format(" (loss {:.4g})", trouble.loss);
   }
   const std::string good =
       last_good ? fmt::format(
-                      "the last good checkpoint is '{}', of step {}; go on from it with a lower "
+                      "the last good checkpoint is '{}', of step {}; train with a lower "
                       "learning rate or a longer warm-up",
                       last_good->path.string(), last_good->step)
                 : "there is no checkpoint yet; start anew with a lower learning rate or a longer warm-up";
