@@ -355,9 +355,9 @@ void show_sentences(Audit& audit, const TextStudy& study, const char* norm, cons
   finding.caption = fmt::format(
       "{}Of {} sentences ({}) those with the most unselectable tokens, a line each; underlined is what no "
       "query "
-      "can put on top, among the tokens of its sentence, in at least one layer. Seed {}.",
+      "can put on top, among the tokens of its sentence, in at least one layer. Tokens: {}. Seed {}.",
       study.recipe.generated ? "GENERATED TEXT, not language. " : "", run->marked.sentences.size(),
-      study.recipe.sentence_source, run->id.seed);
+      study.recipe.sentence_source, study.recipe.tokenizer, run->id.seed);
   finding.text = marked_figure(run->marked.sentences, kShown);
   audit.texts.push_back(std::move(finding));
 }
@@ -578,9 +578,10 @@ SentencePlan sentence_plan(const Json& json) {
 
 std::string text_paragraph(const PaperPlan& plan) {
   std::string text =
-      "Its language model (GPT-2's architecture, d 8, 4 layers, 4 heads of 2 dimensions; with scaling: "
+      "The language model of Brody, Alon and Yahav 2023 (GPT-2's architecture, d 8, 4 layers, 4 heads of 2 "
+      "dimensions; with scaling: "
       "LayerNorm "
-      "before attention, without: projection only) and its sentiment model (BERT's architecture, d 8, no "
+      "before attention, without: projection only) and their sentiment model (BERT's architecture, d 8, no "
       "norm "
       "anywhere), trained here. What was published and what was done differ as the tables \"Recipe\" say.";
   const bool published = (!plan.language || plan.language->steps >= 50'000) &&
