@@ -275,7 +275,8 @@ TextStudy study_language(const Audit& audit) {
   record.restore(study.training);
   for (const TextRunId& id : plan.runs) study.runs.emplace_back().id = id;
 
-  const std::vector<std::uint64_t> steps = snapshot_steps(wanted);
+  const bool looks = audit.plan.has("table1") || audit.plan.has("table2");
+  const std::vector<std::uint64_t> steps = looks ? snapshot_steps(wanted) : std::vector<std::uint64_t>();
   const auto file_of = [&](const TextRunId& id, std::uint64_t step) {
     return fmt::format("keys-{}-seed{}-step{}.json", id.norm, id.seed, step);
   };
@@ -418,6 +419,7 @@ TextStudy study_sentiment(const Audit& audit) {
   study.recipe.dropout = plan.settings.spec.model.block.dropout;
   study.recipe.vocabulary = tokenizer->size();
   study.recipe.training_texts = training->size();
+  study.recipe.classes = plan.settings.spec.classes;
   return study;
 }
 

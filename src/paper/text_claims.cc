@@ -606,8 +606,20 @@ std::vector<Claim> claims_of_table4(std::span<const TextEvidence> runs, const Te
       chosen, recipe);
   const auto accuracy =
       last_values(chosen, [](const TextRow& row) { return row.held_out ? row.held_out->accuracy : kNone; });
-  if (!accuracy.empty())
-    claim.measured += fmt::format("; test accuracy {} %", with_interval(mean_interval(accuracy), 1, 100));
+  if (!accuracy.empty()) {
+    constexpr double learned = 0.05;  // above chance
+    const Interval right = mean_interval(accuracy);
+    const double chance = recipe.classes > 0 ? 1 / static_cast<double>(recipe.classes) : 0;
+    claim.measured += fmt::format("; test accuracy {} %", with_interval(right, 1, 100));
+    if (right.mean < chance + learned) {
+      claim.holds = Holds::open;
+      claim.why += fmt::format(
+          " The models have hardly learned the task (chance is {:.0f} %): without a norm, small initial "
+          "weights "
+          "take long to grow. More steps are needed for these to be the words of a trained model.",
+          100 * chance);
+    }
+  }
   claim.why += " Keys are read where the norm in front of each attention used to be.";
   return {claim};
 }

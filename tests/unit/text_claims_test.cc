@@ -41,7 +41,7 @@ TextEvidence run_of(const char* norm, std::uint64_t seed, double loss, const Mod
     TextRow row;
     row.step = step;
     row.train_loss = loss;
-    row.held_out = TransformerLoss{loss, 0, 10};
+    row.held_out = TransformerLoss{loss, 0.5, 10};
     run.rows.push_back(row);
   }
   run.snapshots = {{0, tally}, {600, tally}};
@@ -188,6 +188,11 @@ TEST(TextClaims, WordsAreCountedInEveryRun) {
   EXPECT_EQ(verdict(claims, 0), "holds");
   EXPECT_NE(claims[0].measured.find("25.0 ± 0.0 % of the tokens, in 50.0"), std::string::npos)
       << claims[0].measured;
+  recipe.classes = 2;  // all is guessed
+  claims = claims_of_table4(runs, recipe);
+  EXPECT_EQ(verdict(claims, 0), "open");
+  EXPECT_NE(claims[0].why.find("chance is 50 %"), std::string::npos) << claims[0].why;
+  recipe.classes = 0;
   for (TextEvidence& run : runs) run.marked.sentences = {sentence({"a", "b"}, 0)};
   EXPECT_EQ(verdict(claims_of_table4(runs, recipe), 0), "does not hold");
   runs[0].marked.sentences = {sentence({"a", "b"}, 1)};
