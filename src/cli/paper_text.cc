@@ -275,7 +275,8 @@ TextStudy study_language(const Audit& audit) {
   record.restore(study.training);
   for (const TextRunId& id : plan.runs) study.runs.emplace_back().id = id;
 
-  const std::vector<std::uint64_t> steps = snapshot_steps(wanted);
+  const bool looks = audit.plan.has("table1") || audit.plan.has("table2");
+  const std::vector<std::uint64_t> steps = looks ? snapshot_steps(wanted) : std::vector<std::uint64_t>();
   const auto file_of = [&](const TextRunId& id, std::uint64_t step) {
     return fmt::format("keys-{}-seed{}-step{}.json", id.norm, id.seed, step);
   };
@@ -355,9 +356,9 @@ void show_sentences(Audit& audit, const TextStudy& study, const char* norm, cons
   finding.caption = fmt::format(
       "{}Of {} sentences ({}) those with the most unselectable tokens, a line each; underlined is what no "
       "query "
-      "can put on top, among the tokens of its sentence, in at least one layer. Seed {}.",
+      "can put on top, among the tokens of its sentence, in at least one layer. Tokens: {}. Seed {}.",
       study.recipe.generated ? "GENERATED TEXT, not language. " : "", run->marked.sentences.size(),
-      study.recipe.sentence_source, run->id.seed);
+      study.recipe.sentence_source, study.recipe.tokenizer, run->id.seed);
   finding.text = marked_figure(run->marked.sentences, kShown);
   audit.texts.push_back(std::move(finding));
 }
@@ -418,6 +419,7 @@ TextStudy study_sentiment(const Audit& audit) {
   study.recipe.dropout = plan.settings.spec.model.block.dropout;
   study.recipe.vocabulary = tokenizer->size();
   study.recipe.training_texts = training->size();
+  study.recipe.classes = plan.settings.spec.classes;
   return study;
 }
 
@@ -578,9 +580,10 @@ SentencePlan sentence_plan(const Json& json) {
 
 std::string text_paragraph(const PaperPlan& plan) {
   std::string text =
-      "Its language model (GPT-2's architecture, d 8, 4 layers, 4 heads of 2 dimensions; with scaling: "
+      "The language model of Brody, Alon and Yahav 2023 (GPT-2's architecture, d 8, 4 layers, 4 heads of 2 "
+      "dimensions; with scaling: "
       "LayerNorm "
-      "before attention, without: projection only) and its sentiment model (BERT's architecture, d 8, no "
+      "before attention, without: projection only) and their sentiment model (BERT's architecture, d 8, no "
       "norm "
       "anywhere), trained here. What was published and what was done differ as the tables \"Recipe\" say.";
   const bool published = (!plan.language || plan.language->steps >= 50'000) &&

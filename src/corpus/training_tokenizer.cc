@@ -161,6 +161,7 @@ class WordFinder {
     normalizer_->apply(pieces[0].text);
     pre_tokenizer_->apply(pieces);
     std::vector<std::string> result;
+    result.reserve(pieces.size());
     for (const text::Piece& piece : pieces) result.push_back(piece.text.text());
     return result;
   }

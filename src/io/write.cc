@@ -134,6 +134,7 @@ void write_safetensors(const std::string& path, std::span<const Tensor> tensors,
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const Tensor* a, const Tensor* b) { return size_of(a->dtype) > size_of(b->dtype); });
   std::vector<TensorInfo> infos;
+  infos.reserve(ordered.size());
   for (const Tensor* tensor : ordered) infos.push_back({tensor->name, tensor->dtype, tensor->shape});
   const std::string header = io::safetensors_header(path, infos, metadata);
   io::replace_file(path, [&](const io::Append& append) {

@@ -18,7 +18,6 @@ using LayerValue = std::function<double(const LayerTally&)>;
 using RowValue = std::function<double(const TextRow&)>;
 
 constexpr std::uint64_t kPublishedSteps = 50'000;
-constexpr std::size_t kPublishedBatch = 16, kPublishedContext = 1024, kPublishedReviews = 32;
 constexpr std::size_t kFewestSeeds = 3;
 // Of keys: what is less in some layer is not called substantial.
 constexpr double kSubstantial = 0.1;
@@ -66,14 +65,24 @@ double in_heads(const LayerTally& layer) {
   return layer.head_mean();
 }
 
+bool classifies(const TextRecipe& recipe) {
+  return recipe.training_texts > 0;
+}
+std::size_t published_batch(const TextRecipe& recipe) {
+  return classifies(recipe) ? 32 : 16;
+}
+std::size_t published_context(const TextRecipe& recipe) {
+  return classifies(recipe) ? 128 : 1024;
+}
+
 // What must be granted for these runs to speak about the paper's; empty: nothing.
 std::string granted(const TextRecipe& recipe) {
   std::string text;
   if (recipe.generated) text = "text written by a grammar stands for real text";
   if (!recipe.at_published_scale())
-    text += fmt::format("{}{} steps of {} texts stand for the published {} of {}",
-                        text.empty() ? "" : ", and ", recipe.steps, recipe.batch, kPublishedSteps,
-                        recipe.training_texts > 0 ? kPublishedReviews : kPublishedBatch);
+    text += fmt::format("{}{} steps of {} × {} tokens stand for the published {} of {} × {}",
+                        text.empty() ? "" : ", and ", recipe.steps, recipe.batch, recipe.context,
+                        kPublishedSteps, published_batch(recipe), published_context(recipe));
   return text;
 }
 
@@ -273,7 +282,8 @@ Claim zero_claim(std::string where, std::string words, const Runs& runs) {
   claim.holds = all.unselectable == 0 ? Holds::yes : Holds::no;
   claim.why = fmt::format(
       "Every key of every window in every layer, {}, at every stage of training that was looked at. Points "
-      "of a sphere are corners of their hull, so it must be 0 exactly, whatever the model has learned{}.",
+      "of a sphere are corners of their hull, whatever the model has learned; eps in the norm moves them off "
+      "it, but little{}.",
       over_seeds(runs.size()),
       all.tied > 0 ? "; tied are keys that are equal to others, so that none is on top alone" : "");
   return claim;
@@ -552,9 +562,7 @@ std::string number(double value) {
 }  // namespace
 
 bool TextRecipe::at_published_scale() const {
-  const std::size_t texts = training_texts > 0 ? kPublishedReviews : kPublishedBatch;
-  const std::size_t length = training_texts > 0 ? 128 : kPublishedContext;
-  return steps >= kPublishedSteps && batch >= texts && context >= length;
+  return steps >= kPublishedSteps && batch >= published_batch(*this) && context >= published_context(*this);
 }
 
 const TextEvidence* first_run(std::span<const TextEvidence> runs, std::string_view norm) {
@@ -598,8 +606,20 @@ std::vector<Claim> claims_of_table4(std::span<const TextEvidence> runs, const Te
       chosen, recipe);
   const auto accuracy =
       last_values(chosen, [](const TextRow& row) { return row.held_out ? row.held_out->accuracy : kNone; });
-  if (!accuracy.empty())
-    claim.measured += fmt::format("; test accuracy {} %", with_interval(mean_interval(accuracy), 1, 100));
+  if (!accuracy.empty()) {
+    constexpr double learned = 0.05;  // above chance
+    const Interval right = mean_interval(accuracy);
+    const double chance = recipe.classes > 0 ? 1 / static_cast<double>(recipe.classes) : 0;
+    claim.measured += fmt::format("; test accuracy {} %", with_interval(right, 1, 100));
+    if (right.mean < chance + learned) {
+      claim.holds = Holds::open;
+      claim.why += fmt::format(
+          " The models have hardly learned the task (chance is {:.0f} %): without a norm, small initial "
+          "weights "
+          "take long to grow. More steps are needed for these to be the words of a trained model.",
+          100 * chance);
+    }
+  }
   claim.why += " Keys are read where the norm in front of each attention used to be.";
   return {claim};
 }

@@ -38,6 +38,7 @@ struct TextRecipe {
   double learning_rate = 0, dropout = 0;
   std::size_t vocabulary = 0;
   std::size_t training_texts = 0;          // labelled; of a language model 0
+  std::size_t classes = 0;                 // of labelled texts
   std::uint64_t training_tokens = 0;       // of the corpus, as far as it was read; of labelled texts 0
   std::size_t windows = 0, sentences = 0;  // that the trained models are looked at with
   std::string sentence_source;

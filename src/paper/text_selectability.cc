@@ -36,6 +36,7 @@ ModelTally tally_of(std::span<const ScanWindow> windows) {
 
 std::vector<double> shares_of(const std::vector<KeyTally>& heads) {
   std::vector<double> shares;
+  shares.reserve(heads.size());
   for (const KeyTally& head : heads) shares.push_back(head.share());
   return shares;
 }

@@ -211,7 +211,7 @@ MAJORITY_CALLS = [f"{SMALL_TASK} --steps 20 --norm layernorm,project:1 --seeds 3
                   f"{SMALL_TASK} --steps 100 --norm none,layernorm --layers 8 --lr 300",  # one diverges
                   "--3d --steps 20 --stop-accuracy 0.5 --clip 1 --weight-decay 0.1"]
 PAPER_CALLS = ["--only fig1ab --seeds 1 --steps 5 --out fig1", "--resume fig1",
-               "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2"]
+               "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2", "--only fig4,table4 --seeds 1 --text-steps 1 --out text-parts"]
 MASK_CALLS = ["full onesided:1 --n 4", "self --n 3"]
 COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 2 --no-spectrum --norm unit --value orthogonal",
                   "--tokens 4 --dim 4 --layers 2 --temperature 1,4 --dropout 0,0.1 --mask self star --samples 2 --start sphere",

@@ -1,0 +1,261 @@
+#include "paper/text_claims.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace normscope {
+namespace {
+
+TextRecipe published_recipe() {
+  TextRecipe recipe;
+  recipe.corpus = "an encyclopedia";
+  recipe.tokenizer = "GPT-2's BPE";
+  recipe.steps = 50'000;
+  recipe.batch = 16;
+  recipe.context = 1024;
+  recipe.windows = 8;
+  return recipe;
+}
+
+TextRecipe reduced_recipe() {
+  TextRecipe recipe = published_recipe();
+  recipe.steps = 600;
+  recipe.batch = 2;
+  return recipe;
+}
+
+// Four layers of 1000 keys, with so many unselectable; two heads with 900 and 1000 of 1000.
+ModelTally tally_of(std::size_t before, std::size_t after) {
+  ModelTally tally;
+  tally.windows = 1;
+  for (int l = 0; l < 4; ++l)
+    tally.layers.push_back({{1000, 0, before}, {1000, 0, after}, {{1000, 0, 900}, {1000, 0, 1000}}});
+  return tally;
+}
+
+TextEvidence run_of(const char* norm, std::uint64_t seed, double loss, const ModelTally& tally) {
+  TextEvidence run;
+  run.id = {norm, seed};
+  for (const std::uint64_t step : {0, 300, 600}) {
+    TextRow row;
+    row.step = step;
+    row.train_loss = loss;
+    row.held_out = TransformerLoss{loss, 0.5, 10};
+    run.rows.push_back(row);
+  }
+  run.snapshots = {{0, tally}, {600, tally}};
+  return run;
+}
+
+// Losses with scaling, and what is added without it, per seed.
+std::vector<TextEvidence> runs_with(const std::vector<double>& gains, std::size_t before = 400,
+                                    std::size_t after_without = 500, std::size_t after_with = 0) {
+  std::vector<TextEvidence> runs;
+  const auto loss = [](std::size_t seed) { return 7.0 + static_cast<double>(seed); };  // seeds differ widely
+  for (std::size_t s = 0; s < gains.size(); ++s)
+    runs.push_back(run_of(kWithScaling, s, loss(s), tally_of(before, after_with)));
+  for (std::size_t s = 0; s < gains.size(); ++s)
+    runs.push_back(run_of(kWithoutScaling, s, loss(s) + gains[s], tally_of(before, after_without)));
+  return runs;
+}
+
+std::string verdict(const std::vector<Claim>& claims, std::size_t i) {
+  return verdict_of(claims.at(i));
+}
+
+TEST(TextClaims, LossesAreComparedSeedBySeed) {
+  // The seeds differ by whole nats, the norms by hundredths: only pairs can tell.
+  const auto claims = claims_of_figure4(runs_with({0.05, 0.06, 0.04}), published_recipe());
+  ASSERT_EQ(claims.size(), 2u);
+  EXPECT_EQ(verdict(claims, 0), "holds");
+  EXPECT_EQ(verdict(claims, 1), "holds");
+  EXPECT_NE(claims[0].measured.find("0.0500 ± 0.0248"), std::string::npos) << claims[0].measured;
+  EXPECT_EQ(verdict(claims_of_figure4(runs_with({-0.05, -0.06, -0.04}), published_recipe()), 1),
+            "does not hold");
+  EXPECT_EQ(verdict(claims_of_figure4(runs_with({0.05, -0.06, 0.04}), published_recipe()), 1), "open");
+}
+
+TEST(TextClaims, TwoSeedsOrNoneAreNotEnough) {
+  EXPECT_EQ(verdict(claims_of_figure4(runs_with({0.05, 0.05}), published_recipe()), 0), "open");
+  for (const auto& claims :
+       {claims_of_figure4({}, published_recipe()), claims_of_table1({}, published_recipe()),
+        claims_of_table2({}, published_recipe()), claims_of_table3({}, published_recipe()),
+        claims_of_table4({}, published_recipe())}) {
+    for (const Claim& claim : claims) {
+      EXPECT_EQ(verdict_of(claim), "open") << claim.claim;
+      EXPECT_NE(claim.measured, "") << claim.claim;
+    }
+  }
+}
+
+TEST(TextClaims, AReducedRecipeNeitherProvesNorRefutes) {
+  const std::string yes = verdict(claims_of_figure4(runs_with({0.05, 0.06, 0.04}), reduced_recipe()), 0);
+  EXPECT_NE(yes.find("holds only if 600 steps of 2 × 1024"), std::string::npos) << yes;
+  const auto no = claims_of_figure4(runs_with({-0.05, -0.06, -0.04}), reduced_recipe());
+  EXPECT_EQ(verdict(no, 0), "open");
+  EXPECT_NE(no[0].why.find("speak against it"), std::string::npos) << no[0].why;
+}
+
+TEST(TextClaims, GeneratedTextIsSaidAloud) {
+  TextRecipe recipe = published_recipe();
+  recipe.generated = true;
+  const auto runs = runs_with({0.05, 0.06, 0.04});
+  const auto claims = claims_of_figure4(runs, recipe);
+  EXPECT_NE(verdict(claims, 0).find("holds only if text written by a grammar"), std::string::npos);
+  EXPECT_NE(claims[0].why.find("GENERATED TEXT"), std::string::npos);
+  EXPECT_NE(figure4(runs, recipe).svg.find("GENERATED TEXT"), std::string::npos);
+}
+
+TEST(TextClaims, OneUnselectableKeyRefutesZero) {
+  const auto holds = claims_of_table1(runs_with({0, 0, 0}), reduced_recipe());
+  ASSERT_EQ(holds.size(), 3u);
+  EXPECT_EQ(verdict(holds, 1), "holds");
+  EXPECT_NE(holds[1].measured.find("0 of 24000 keys"), std::string::npos) << holds[1].measured;
+
+  // In an early snapshot of one run: no recipe excuses it.
+  auto runs = runs_with({0, 0, 0});
+  runs[1].snapshots[0].tally.layers[2].after.unselectable = 1;
+  for (const auto& claims :
+       {claims_of_table1(runs, reduced_recipe()), claims_of_table2(runs, reduced_recipe())}) {
+    EXPECT_EQ(verdict(claims, 1), "does not hold");
+    EXPECT_NE(claims[1].measured.find("1 of 24000 keys"), std::string::npos) << claims[1].measured;
+  }
+}
+
+TEST(TextClaims, ASubstantialShareIsAskedOfEveryLayer) {
+  EXPECT_EQ(verdict(claims_of_table1(runs_with({0, 0, 0}), published_recipe()), 0), "holds");
+  EXPECT_EQ(verdict(claims_of_table2(runs_with({0, 0, 0}), published_recipe()), 0), "holds");
+  auto runs = runs_with({0, 0, 0});
+  for (TextEvidence& run : runs) {
+    run.snapshots.back().tally.layers[3].before.unselectable = 20;
+    run.snapshots.back().tally.layers[3].after.unselectable = 20;
+  }
+  EXPECT_EQ(verdict(claims_of_table1(runs, published_recipe()), 0), "does not hold");
+  EXPECT_EQ(verdict(claims_of_table2(runs, published_recipe()), 0), "does not hold");
+  EXPECT_EQ(verdict(claims_of_table2(runs, reduced_recipe()), 0), "open");
+}
+
+TEST(TextClaims, EveryKeySelectableHoldsInModelSpaceOnly) {
+  const auto claims = claims_of_table1(runs_with({0, 0, 0}), reduced_recipe());
+  EXPECT_NE(verdict(claims, 2).find("holds only if keys are what leaves the norm"), std::string::npos);
+  EXPECT_NE(claims[2].measured.find("95.0 ± 0.0 / 95.0"), std::string::npos) << claims[2].measured;
+  auto runs = runs_with({0, 0, 0});
+  for (TextEvidence& run : runs) {
+    for (LayerTally& layer : run.snapshots.back().tally.layers) layer.heads = {{1000, 0, 0}};
+  }
+  EXPECT_EQ(verdict(claims_of_table1(runs, reduced_recipe()), 2), "holds");
+}
+
+TEST(TextClaims, RunsThatBrokeAreLeftOut) {
+  auto runs = runs_with({0.05, 0.06, 0.04, -50});
+  runs.back().broken = true;
+  EXPECT_EQ(verdict(claims_of_figure4(runs, published_recipe()), 0), "holds");
+  EXPECT_NE(figure4(runs, published_recipe()).svg.find("Left out: 1"), std::string::npos);
+}
+
+TEST(TextClaims, TablesHaveTheHeadsBesideWhatWasPublished) {
+  const ReportTable table = table1(runs_with({0, 0, 0}));
+  ASSERT_EQ(table.rows.size(), 7u);
+  for (const auto& row : table.rows) EXPECT_EQ(row.size(), 5u) << row.front();
+  EXPECT_EQ(table.rows[1][1], "51.0");
+  EXPECT_EQ(table.rows[2][1], "50.0 ± 0.0");
+  EXPECT_EQ(table.rows[4][4], "0.0 ± 0.0");
+  EXPECT_EQ(table.rows[5][2], "95.0 ± 0.0 (90.0 to 100.0)");
+  EXPECT_EQ(table2(runs_with({0, 0, 0})).rows[2][3], "40.0 ± 0.0");
+}
+
+MarkedSentence sentence(const std::vector<std::string>& tokens, std::size_t marked) {
+  MarkedSentence result;
+  result.tokens = tokens;
+  result.of_layers = 4;
+  result.layers.resize(tokens.size());
+  for (std::size_t i = 0; i < marked; ++i) result.layers[i] = {1, 3};
+  return result;
+}
+
+TEST(TextClaims, WordsAreCountedInEveryRun) {
+  std::vector<TextEvidence> runs;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    runs.push_back(run_of("none", seed, 0.5, tally_of(0, 0)));
+    runs.back().marked.sentences = {sentence({"a", "b"}, 1), sentence({"c", "d"}, 0)};
+  }
+  TextRecipe recipe = published_recipe();
+  recipe.training_texts = 100;
+  recipe.batch = 32;
+  recipe.context = 128;
+  auto claims = claims_of_table4(runs, recipe);
+  EXPECT_EQ(verdict(claims, 0), "holds");
+  EXPECT_NE(claims[0].measured.find("25.0 ± 0.0 % of the tokens, in 50.0"), std::string::npos)
+      << claims[0].measured;
+  recipe.classes = 2;  // all is guessed
+  claims = claims_of_table4(runs, recipe);
+  EXPECT_EQ(verdict(claims, 0), "open");
+  EXPECT_NE(claims[0].why.find("chance is 50 %"), std::string::npos) << claims[0].why;
+  recipe.classes = 0;
+  for (TextEvidence& run : runs) run.marked.sentences = {sentence({"a", "b"}, 0)};
+  EXPECT_EQ(verdict(claims_of_table4(runs, recipe), 0), "does not hold");
+  runs[0].marked.sentences = {sentence({"a", "b"}, 1)};
+  EXPECT_EQ(verdict(claims_of_table4(runs, recipe), 0), "open");
+}
+
+TEST(TextClaims, MarkedSentencesComeWithTheMostFirst) {
+  const MarkedSentence all[] = {sentence({"x", "y"}, 0), sentence({"p", "q", "r"}, 2), sentence({"s"}, 1)};
+  const TextFigure figure = marked_figure(all, 2);
+  ASSERT_EQ(figure.tokens.size(), 6u);
+  EXPECT_EQ(figure.tokens[0].text, "p");
+  EXPECT_EQ(figure.tokens[0].value, 0.5);
+  EXPECT_EQ(figure.tokens[0].hint, "layer 2, layer 4");
+  EXPECT_EQ(figure.tokens[2].kind, "");
+  EXPECT_EQ(figure.tokens[4].text, "s");
+}
+
+TEST(TextSelectability, SentencesAreThoseThatCanBeShown) {
+  const auto found = short_sentences(
+      "Short. This is the first one that is long enough!  And 3.5 stars are given for the second?\n\nA title "
+      "in two\nlines is none of them, I fear. The last one has no end to it at all",
+      10);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0], "This is the first one that is long enough!");
+  EXPECT_EQ(found[1], "And 3.5 stars are given for the second?");
+  EXPECT_EQ(
+      short_sentences("One two three four five six seven. One two three four five six seven.", 1).size(), 1u);
+}
+
+TEST(TextSelectability, TalliesAreThoseOfTheScan) {
+  TransformerSpec spec = published_language_model();
+  spec.model.vocabulary = 50;
+  spec.model.block.dropout = 0;
+  const Executor executor(2);
+  std::vector<std::vector<std::uint32_t>> windows(2);
+  for (std::uint32_t i = 0; i < 120; ++i) windows[i % 2].push_back(i * i % 50);
+  for (const char* norm : {kWithScaling, kWithoutScaling}) {
+    const TransformerSpec with = with_norm(spec, norm);
+    const auto model = trained_model(with, initial_parameters(with, 3));
+    const ModelTally tally = tally_keys(*model, windows, executor);
+    const auto scanned = scan(*model, windows, {}, executor);
+    ASSERT_EQ(tally.layers.size(), 4u);
+    EXPECT_EQ(tally.windows, 2u);
+    for (std::size_t l = 0; l < 4; ++l) {
+      const LayerTally& layer = tally.layers[l];
+      EXPECT_EQ(layer.before.keys, 120u);
+      EXPECT_EQ(layer.before.unselectable, scanned[0].layers[l].before.count(Verdict::unselectable) +
+                                               scanned[1].layers[l].before.count(Verdict::unselectable));
+      EXPECT_EQ(layer.after.unselectable == 0, norm == std::string(kWithScaling)) << norm << l;
+      ASSERT_EQ(layer.heads.size(), 4u);
+      EXPECT_LE(layer.head_least(), layer.head_mean());
+      EXPECT_GT(layer.head_most(), 0.5);
+    }
+    // A token is marked where the scan says so, and what is not of the text is not told.
+    Sentence sentence{windows[0], std::vector<std::string>(windows[0].size(), "w")};
+    sentence.spelled[0] = "";
+    const MarkedText marked = mark_sentences(*model, std::span(&sentence, 1), executor);
+    ASSERT_EQ(marked.sentences.size(), 1u);
+    ASSERT_EQ(marked.sentences[0].tokens.size(), windows[0].size() - 1);
+    for (std::size_t i = 1; i < windows[0].size(); ++i)
+      EXPECT_EQ(marked.sentences[0].layers[i - 1].size(), scanned[0].unselectable(KeySpace::model, i));
+  }
+}
+
+}  // namespace
+}  // namespace normscope
