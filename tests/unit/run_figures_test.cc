@@ -15,7 +15,8 @@ TrainingSeries series(const std::string& norm, std::uint64_t seed, double offset
   TrainingSeries each{norm, seed, {}};
   for (std::size_t i = 0; i < rows; ++i) {
     const double step = 10 * static_cast<double>(i);
-    each.rows.push_back({step, {i == 0 ? std::nan("") : 1 + offset, 0.5 + offset / 10, 45, 0.1}});
+    each.rows.push_back(
+        {step, {i == 0 ? std::nan("") : 1 + offset, 0.5 + offset / 10, 45, 0.1, std::nan("")}});
   }
   return each;
 }
@@ -36,6 +37,17 @@ TEST(TrainingFigure, BandsAreIntervalsOverSeeds) {
   EXPECT_NE(training_verdict(all).find("b: 50.0 %"), std::string::npos);
   EXPECT_EQ(training_table(all).rows.size(), 3u);
   EXPECT_EQ(count(training_figure(all, marks, "").svg, "class=\"band\""), 4u);
+}
+
+TEST(TrainingFigure, ShowsOnlyWhatWasMeasured) {
+  const double none = std::nan("");
+  const std::vector<TrainingSeries> all = {{"a", 1, {{10, {2, none, none, none, 2.5}}}}};
+  const CurveFigure figure = training_curves(all, {});
+  ASSERT_EQ(figure.panels.size(), 2u);
+  EXPECT_EQ(figure.panels[0].title, "Training loss");
+  EXPECT_EQ(figure.panels[1].title, "Held-out loss");
+  EXPECT_EQ(training_verdict(all), "Held-out loss at the last step: a: 2.500.");
+  EXPECT_EQ(training_table(all).rows[0].size(), 5u);
 }
 
 TEST(TrainingFigure, LongTrainingsAreThinnedAndItIsSaid) {
