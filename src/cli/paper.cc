@@ -431,7 +431,7 @@ void add_paper(CLI::App& app, Common& common) {
       ->type_name("N");
   command
       ->add_option("--text-steps", call->text_steps,
-                   "Training steps of the language and the sentiment model [600 and 400; all parts at once: "
+                   "Training steps of the language and the sentiment model [600 and 1200; all parts at once: "
                    "few; with --full 50000]")
       ->type_name("N");
   command

@@ -36,10 +36,12 @@ struct LanguagePlan {
 struct SentimentPlan {
   std::string reviews, tokenizer;
   std::size_t seeds = 3;
-  std::size_t batch = 32, most_tokens = 128;
+  // Of the published 128 tokens and 3072 hidden units: so wide, nothing is learned within minutes at any
+  // rate.
+  std::size_t batch = 32, most_tokens = 64, feed_forward = 32;
   std::size_t training_texts = 0, test_texts = 1000;  // evenly spaced; 0: all
-  std::uint64_t steps = 400, evaluate_every = 50;
-  double learning_rate = 1e-3;
+  std::uint64_t steps = 1200, evaluate_every = 150;
+  double learning_rate = 5e-3;
 };
 // Where the sentences of Tables 3 and 4 come from, and how many are looked at.
 struct SentencePlan {

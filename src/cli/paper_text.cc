@@ -379,6 +379,7 @@ TextStudy study_sentiment(const Audit& audit) {
   plan.settings = published_sentiment_training();
   plan.settings.spec.model.vocabulary = tokenizer->size();
   plan.settings.spec.classes = reviews.training.classes.size();
+  plan.settings.spec.model.block.feed_forward = wanted.feed_forward;
   plan.settings.adam.learning_rate = wanted.learning_rate;
   plan.settings.adam.schedule.steps = plan.settings.steps = wanted.steps;
   plan.settings.evaluate_every = wanted.evaluate_every;
@@ -415,6 +416,7 @@ TextStudy study_sentiment(const Audit& audit) {
   study.recipe.steps = wanted.steps;
   study.recipe.batch = wanted.batch;
   study.recipe.context = wanted.most_tokens;
+  study.recipe.feed_forward = wanted.feed_forward;
   study.recipe.learning_rate = wanted.learning_rate;
   study.recipe.dropout = plan.settings.spec.model.block.dropout;
   study.recipe.vocabulary = tokenizer->size();
@@ -469,14 +471,16 @@ SentimentPlan resolved_sentiment(const PaperPlan& plan, const TextWishes& wishes
   sentiment.reviews = corpus::has_fetched("imdb") ? "imdb" : "grammar";
   sentiment.tokenizer = text_tokenizer_at_hand();
   if (wishes.scale == TextScale::brief) {
-    sentiment.steps = 40;
-    sentiment.evaluate_every = 20;
-    sentiment.test_texts = 200;
+    sentiment.steps = 600;
+    sentiment.evaluate_every = 200;
+    sentiment.test_texts = 400;
   }
   if (wishes.scale == TextScale::published) {
     sentiment.steps = 50'000;
     sentiment.evaluate_every = 500;
     sentiment.learning_rate = 5e-5;
+    sentiment.most_tokens = 128;
+    sentiment.feed_forward = published_sentiment_model().model.block.feed_forward;
   }
   if (wishes.steps) set_steps(*wishes.steps, sentiment.steps, sentiment.evaluate_every);
   sentiment.seeds = std::min(wishes.seeds.value_or(sentiment.seeds), plan.seeds.size());
@@ -545,6 +549,7 @@ Json to_json(const SentimentPlan& plan) {
           {"seeds", plan.seeds},
           {"batch", plan.batch},
           {"most_tokens", plan.most_tokens},
+          {"feed_forward", plan.feed_forward},
           {"training_texts", plan.training_texts},
           {"test_texts", plan.test_texts},
           {"steps", plan.steps},
@@ -559,6 +564,7 @@ SentimentPlan sentiment_plan(const Json& json) {
   json.at("seeds").get_to(plan.seeds);
   json.at("batch").get_to(plan.batch);
   json.at("most_tokens").get_to(plan.most_tokens);
+  json.at("feed_forward").get_to(plan.feed_forward);
   json.at("training_texts").get_to(plan.training_texts);
   json.at("test_texts").get_to(plan.test_texts);
   json.at("steps").get_to(plan.steps);

@@ -712,6 +712,7 @@ ReportTable sentiment_recipe(const TextRecipe& recipe) {
        {"tokenizer", "BERT's, cased, 28996 tokens", recipe.tokenizer},
        {"steps", "50000", std::to_string(recipe.steps)},
        {"texts of a step, tokens at most", "32 × 128", fmt::format("{} × {}", recipe.batch, recipe.context)},
+       {"hidden units of a feed-forward part", "3072", std::to_string(recipe.feed_forward)},
        {"AdamW, linear to 0 from", "5e-05", number(recipe.learning_rate)},
        {"dropout", "0.1", number(recipe.dropout)},
        {"sentences looked at", "a dozen shown",

@@ -34,7 +34,7 @@ struct TextRecipe {
   std::string corpus, tokenizer;  // for people
   bool generated = false;         // texts by a grammar
   std::uint64_t steps = 0;
-  std::size_t batch = 0, context = 0;
+  std::size_t batch = 0, context = 0, feed_forward = 0;
   double learning_rate = 0, dropout = 0;
   std::size_t vocabulary = 0;
   std::size_t training_texts = 0;          // labelled; of a language model 0
