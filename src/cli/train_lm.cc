@@ -105,8 +105,9 @@ void add_train_lm(CLI::App& train, Common& common) {
       read,
       {"Training a language model",
        {"A GPT-2 that learns what follows what, as Brody, Alon and Yahav (2023) trained it: the norm is that "
-        "before attention. LayerNorm scales its output to one length, so no key lies inside the others' "
-        "hull; a norm that only centres does not. Losses are in nats per token."}}});
+        "before attention. LayerNorm scales its output to one length (but for eps), so no key lies inside "
+        "the "
+        "others' hull; a norm that only centres does not. Losses are in nats per token."}}});
   CLI::App* command =
       add_command(train, common, "lm", "A language model: GPT-2 of any size, by default the paper's of d 8",
                   {"train lm --norm layernorm,center --out runs/lm", "train lm --text book.txt --steps 2000",

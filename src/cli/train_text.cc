@@ -298,8 +298,8 @@ std::string screen(const TextPlan& plan, const TextTraining& training, const Rea
     text += "± is the 95 % interval of a share of the texts that were tested.\n";
   }
   if (time.steps > 0)
-    text += fmt::format("{} tokens in {}: {:.0f} tokens/s.\n", time.tokens, duration(time.seconds),
-                        time.tokens_per_second());
+    text += fmt::format("{} tokens in {}, evaluations included: {:.0f} tokens/s.\n", time.tokens,
+                        duration(time.seconds), time.tokens_per_second());
   return text;
 }
 

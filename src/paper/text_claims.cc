@@ -251,12 +251,15 @@ Claim share_claim(std::string where, std::string words, const Runs& runs, std::s
     judge(claim, std::nullopt, recipe);
     return claim;
   }
-  claim.why = fmt::format(
-      "{} windows of {} tokens that were held out, {}. Substantial is called what is at least {:.0f} % with "
-      "the whole interval: {} of {} layers. {} of the {} published values lie in the interval of their "
-      "layer; they are of another corpus.",
-      recipe.windows, recipe.context, over_seeds(seeds), 100 * kSubstantial, substantial, layers, inside,
-      published.size());
+  claim.why = fmt::format("{} windows of {} tokens that were held out, {}.", recipe.windows, recipe.context,
+                          over_seeds(seeds));
+  if (seeds > 1) {
+    claim.why += fmt::format(
+        " Substantial is called what is at least {:.0f} % with the whole interval: {} of {} layers. {} of "
+        "the "
+        "{} published values lie in the interval of their layer; they are of another corpus.",
+        100 * kSubstantial, substantial, layers, inside, published.size());
+  }
   std::optional<bool> shown;
   if (seeds < kFewestSeeds) {
     claim.why += fmt::format(" At least {} seeds are needed to tell.", kFewestSeeds);
@@ -269,7 +272,8 @@ Claim share_claim(std::string where, std::string words, const Runs& runs, std::s
   return claim;
 }
 
-// After LayerNorm there is not one. No recipe is needed to refute it: a single key does.
+// After LayerNorm there is not one: points of a sphere are corners of their hull. So those that there are,
+// eps has taken off it.
 Claim zero_claim(std::string where, std::string words, const Runs& runs) {
   Claim claim = claim_of(std::move(where), std::move(words), "0 % in every layer");
   const KeyTally all = all_after(runs);
@@ -279,11 +283,13 @@ Claim zero_claim(std::string where, std::string words, const Runs& runs) {
   }
   claim.measured = fmt::format("{} of {} keys", all.unselectable, all.keys);
   if (all.tied > 0) claim.measured += fmt::format(", {} tied", all.tied);
-  claim.holds = all.unselectable == 0 ? Holds::yes : Holds::no;
+  claim.holds = all.unselectable == 0 ? Holds::yes : Holds::conditionally;
+  if (all.unselectable > 0)
+    claim.condition = "the norm has no eps, which shortens keys whose variance is not far above it";
   claim.why = fmt::format(
       "Every key of every window in every layer, {}, at every stage of training that was looked at. Points "
-      "of a sphere are corners of their hull, whatever the model has learned; eps in the norm moves them off "
-      "it, but little{}.",
+      "of a sphere are corners of their hull, whatever the model has learned; only eps can take keys off "
+      "it{}.",
       over_seeds(runs.size()),
       all.tied > 0 ? "; tied are keys that are equal to others, so that none is on top alone" : "");
   return claim;
@@ -517,7 +523,11 @@ std::vector<std::string> published_row(std::string name, std::span<const double>
 std::vector<std::string> measured_row(std::string name, const Runs& runs, std::size_t layers,
                                       const LayerValue& value) {
   std::vector<std::string> row = {std::move(name)};
-  for (std::size_t l = 0; l < layers; ++l) row.push_back(with_interval(over_runs(runs, l, value), 1, 100));
+  for (std::size_t l = 0; l < layers; ++l) {
+    const Interval share = over_runs(runs, l, value);
+    // Few are not none.
+    row.push_back(share.mean > 0 && share.mean < 5e-4 ? "< 0.05" : with_interval(share, 1, 100));
+  }
   return row;
 }
 

@@ -358,7 +358,8 @@ std::string scan_verdict(const ScanRun& run, const ScanSummary& summary) {
 
 std::string scan_readings(const ScanRun& run) {
   if (!run.prefixes || !asks_for(run, KeySpace::reachable)) return "";
-  return "Before, after and head: in some prefix that holds the token. Reachable: from the last place, among "
+  return "Before, after and head: unselectable is a token that is so in every prefix that holds it. "
+         "Reachable: from the last place, among "
          "all tokens.\n";
 }
 
