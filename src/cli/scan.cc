@@ -282,7 +282,8 @@ std::string marked_text(const ScanRun& run, KeySpace space) {
       if (!token.value) {
         text += shown;
       } else if (colours) {
-        text += fmt::format("{}\033[{}m{}\033[0m", space_before, *token.value >= 1 ? "1;97;41" : "30;43", word);
+        text +=
+            fmt::format("{}\033[{}m{}\033[0m", space_before, *token.value >= 1 ? "1;97;41" : "30;43", word);
       } else {
         const bool in_all = *token.value >= 1;
         text += fmt::format("{}{}{}{}", space_before, in_all ? "[[" : "[", word, in_all ? "]]" : "]");
