@@ -285,10 +285,12 @@ Claim zero_claim(std::string where, std::string words, const Runs& runs) {
   if (all.tied > 0) claim.measured += fmt::format(", {} tied", all.tied);
   claim.holds = all.unselectable == 0 ? Holds::yes : Holds::conditionally;
   if (all.unselectable > 0)
-    claim.condition = "the norm has no eps, which shortens keys whose variance is not far above it";
+    claim.condition =
+        "the norm has no eps and keys are not rounded to float32; which of the two it was is not told apart";
   claim.why = fmt::format(
       "Every key of every window in every layer, {}, at every stage of training that was looked at. Points "
-      "of a sphere are corners of their hull, whatever the model has learned; only eps can take keys off "
+      "of a sphere are corners of their hull, whatever the model has learned; only eps and float32 can take "
+      "keys off "
       "it{}.",
       over_seeds(runs.size()),
       all.tied > 0 ? "; tied are keys that are equal to others, so that none is on top alone" : "");
