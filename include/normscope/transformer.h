@@ -47,6 +47,7 @@ void check_transformer(const TransformerSpec& spec);
 // "final_norm.gain", "final_norm.bias", "pooler.weight" (d × d), "pooler.bias", "classifier.weight" (classes
 // × d), "classifier.bias". What a spec has no use for is left out. Matrices are out × in, row-major.
 std::vector<ParameterSlot> parameter_slots(const TransformerSpec& spec);
+std::size_t parameter_count(const TransformerSpec& spec);
 // As Hugging Face does: weights N(0, initializer_range²), biases 0, gains 1; GPT-2's maps into the residual
 // stream (attention.out, down) N(0, initializer_range²/(2·layers)).
 std::vector<float> initial_parameters(const TransformerSpec& spec, std::uint64_t seed);

@@ -83,15 +83,8 @@ void check_encoder(const EncoderSpec& spec) {
 }
 
 std::vector<ParameterSlot> parameter_slots(const EncoderSpec& spec) {
-  std::vector<ParameterSlot> slots;
-  std::size_t offset = 0;
-  EncoderSlices<float> unused;
-  visit_parameters(spec, unused,
-                   [&](const std::string& name, std::size_t rows, std::size_t cols, auto*, auto) {
-                     slots.push_back({name, rows, cols, offset});
-                     offset += rows * cols;
-                   });
-  return slots;
+  return slots_by<EncoderSlices<float>>(
+      [&](auto& parts, const auto& visit) { visit_parameters(spec, parts, visit); });
 }
 
 std::size_t parameter_count(const EncoderSpec& spec) {
@@ -101,16 +94,8 @@ std::size_t parameter_count(const EncoderSpec& spec) {
 
 template <class T>
 EncoderSlices<T> slices(const EncoderSpec& spec, std::span<T> parameters) {
-  EncoderSlices<T> result;
-  std::size_t offset = 0;
-  visit_parameters(
-      spec, result,
-      [&](const std::string&, std::size_t rows, std::size_t cols, std::span<T>* slice, auto scalar) {
-        if (slice != nullptr) *slice = parameters.subspan(offset, rows * cols);
-        if constexpr (std::is_same_v<decltype(scalar), T**>) *scalar = parameters.data() + offset;
-        offset += rows * cols;
-      });
-  return result;
+  return slices_by<EncoderSlices<T>>(
+      parameters, [&](auto& parts, const auto& visit) { visit_parameters(spec, parts, visit); });
 }
 template EncoderSlices<float> slices(const EncoderSpec&, std::span<float>);
 template EncoderSlices<double> slices(const EncoderSpec&, std::span<double>);

@@ -58,6 +58,32 @@ void visit_norm(const NormSpec& norm, const std::string& name, std::size_t d, Sl
 // Throws InputError if the norm leaves nothing of d dimensions or cannot be computed; `where` names it.
 void check_trained_norm(const NormSpec& norm, std::string_view where, std::size_t d);
 
+// A model's table of tensors is a function visit_all(slices, visit) that calls visit, as visit_norm does, for
+// every tensor in the order in which they stand. From it: where each stands, and slices of one array.
+template <class Slices, class VisitAll>
+std::vector<ParameterSlot> slots_by(const VisitAll& visit_all) {
+  std::vector<ParameterSlot> slots;
+  std::size_t offset = 0;
+  Slices unused;
+  visit_all(unused, [&](const std::string& name, std::size_t rows, std::size_t cols, auto*, auto) {
+    slots.push_back({name, rows, cols, offset});
+    offset += rows * cols;
+  });
+  return slots;
+}
+template <class Slices, class T, class VisitAll>
+Slices slices_by(std::span<T> parameters, const VisitAll& visit_all) {
+  Slices result;
+  std::size_t offset = 0;
+  visit_all(result,
+            [&](const std::string&, std::size_t rows, std::size_t cols, std::span<T>* slice, auto scalar) {
+              if (slice != nullptr) *slice = parameters.subspan(offset, rows * cols);
+              if constexpr (std::is_same_v<decltype(scalar), T**>) *scalar = parameters.data() + offset;
+              offset += rows * cols;
+            });
+  return result;
+}
+
 // T may be const.
 template <class T>
 TransformerSlices<T> slices(const TransformerSpec& spec, std::span<T> parameters);

@@ -104,11 +104,9 @@ class TrainedModel final : public ModelWeights {
 
 std::unique_ptr<ModelWeights> trained_model(const TransformerSpec& spec, std::vector<float> parameters) {
   check_transformer(spec);
-  const auto slots = parameter_slots(spec);
-  const std::size_t size = slots.back().offset + slots.back().size();
-  if (parameters.size() != size)
+  if (const std::size_t size = parameter_count(spec); parameters.size() != size)
     throw InputError(fmt::format("{} parameters do not fit a transformer with {}.", parameters.size(), size));
-  for (const ParameterSlot& slot : slots) {
+  for (const ParameterSlot& slot : parameter_slots(spec)) {
     if (slot.name.ends_with(".normals") || slot.name.ends_with(".alpha")) {
       throw InputError(
           fmt::format("A model with '{}' can be trained, but not yet run outside of training.", slot.name));

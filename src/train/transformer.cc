@@ -61,9 +61,8 @@ template <class T>
 class Transformer final : public TransformerGradient<T> {
  public:
   explicit Transformer(const TransformerSpec& spec) : spec_(spec) {
-    const auto slots = parameter_slots(spec);
-    size_ = slots.back().offset + slots.back().size();
-    for (const ParameterSlot& slot : slots) {
+    size_ = parameter_count(spec);
+    for (const ParameterSlot& slot : parameter_slots(spec)) {
       // The tables of embeddings come first: pieces do not touch them.
       if (slot.name == "word" || slot.name == "position" || slot.name == "type") tables_ += slot.size();
     }

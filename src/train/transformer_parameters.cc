@@ -143,29 +143,19 @@ void check_transformer(const TransformerSpec& spec) {
 }
 
 std::vector<ParameterSlot> parameter_slots(const TransformerSpec& spec) {
-  std::vector<ParameterSlot> slots;
-  std::size_t offset = 0;
-  TransformerSlices<float> unused;
-  visit_parameters(spec, unused,
-                   [&](const std::string& name, std::size_t rows, std::size_t cols, auto*, auto) {
-                     slots.push_back({name, rows, cols, offset});
-                     offset += rows * cols;
-                   });
-  return slots;
+  return slots_by<TransformerSlices<float>>(
+      [&](auto& parts, const auto& visit) { visit_parameters(spec, parts, visit); });
+}
+
+std::size_t parameter_count(const TransformerSpec& spec) {
+  const auto slots = parameter_slots(spec);
+  return slots.back().offset + slots.back().size();
 }
 
 template <class T>
 TransformerSlices<T> slices(const TransformerSpec& spec, std::span<T> parameters) {
-  TransformerSlices<T> result;
-  std::size_t offset = 0;
-  visit_parameters(
-      spec, result,
-      [&](const std::string&, std::size_t rows, std::size_t cols, std::span<T>* slice, auto scalar) {
-        if (slice != nullptr) *slice = parameters.subspan(offset, rows * cols);
-        if constexpr (std::is_same_v<decltype(scalar), T**>) *scalar = parameters.data() + offset;
-        offset += rows * cols;
-      });
-  return result;
+  return slices_by<TransformerSlices<T>>(
+      parameters, [&](auto& parts, const auto& visit) { visit_parameters(spec, parts, visit); });
 }
 template TransformerSlices<float> slices(const TransformerSpec&, std::span<float>);
 template TransformerSlices<double> slices(const TransformerSpec&, std::span<double>);
@@ -174,8 +164,7 @@ template TransformerSlices<const double> slices(const TransformerSpec&, std::spa
 
 std::vector<float> initial_parameters(const TransformerSpec& spec, std::uint64_t seed) {
   check_transformer(spec);
-  const auto slots = parameter_slots(spec);
-  std::vector<float> values(slots.back().offset + slots.back().size(), 0.0F);
+  std::vector<float> values(parameter_count(spec), 0.0F);
   const auto parts = slices(spec, std::span(values));
   Random random(seed, kInitialTransformer);
   const auto normal = [&](std::span<float> part, double sd) {
