@@ -82,15 +82,8 @@ std::vector<double> angles_to_ones(const Matrix<double>& rows);
 // Share of the rows' squared length outside their best hyperplane through the origin: 0 if they lie in one.
 double out_of_plane(const Matrix<double>& rows);
 
-struct MajorityRunId {
-  std::string norm;
-  std::uint64_t seed = 0;
-
-  bool operator==(const MajorityRunId&) const = default;
-};
-
 struct MajorityRun {
-  MajorityRunId id;
+  TrainingRunId id;
   EncoderSpec spec;
   std::vector<MajorityRow> rows;
   std::vector<float> parameters;
@@ -106,7 +99,7 @@ struct MajorityRun {
 // hold them all. Results do not depend on the number of threads nor on the other runs.
 class MajorityTraining {
  public:
-  MajorityTraining(const MajoritySettings& settings, std::vector<MajorityRunId> runs,
+  MajorityTraining(const MajoritySettings& settings, std::vector<TrainingRunId> runs,
                    const Executor& executor);
   ~MajorityTraining();
   MajorityTraining(MajorityTraining&&) noexcept;

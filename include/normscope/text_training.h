@@ -30,13 +30,6 @@ void check_text_training(const TextTrainingSettings& settings, std::span<const s
 // classifier. The other settings of the norm (gain and bias, eps) stay; "none" has none.
 TransformerSpec with_norm(const TransformerSpec& spec, const std::string& norm);
 
-struct TextRunId {
-  std::string norm;
-  std::uint64_t seed = 0;
-
-  bool operator==(const TextRunId&) const = default;
-};
-
 // Where batches come from.
 struct TextBatches {
   // Of a run's seed and a step, and of nothing else; called from several threads at once.
@@ -52,7 +45,7 @@ struct TextRow {
 };
 
 struct TextRun {
-  TextRunId id;
+  TrainingRunId id;
   TransformerSpec spec;
   std::vector<TextRow> rows;
   std::vector<float> parameters;
@@ -67,7 +60,7 @@ struct TextRun {
 // threads nor on the other runs: batches, initial parameters and dropout come from a run's own seed.
 class TextTraining {
  public:
-  TextTraining(const TextTrainingSettings& settings, std::vector<TextRunId> runs, TextBatches batches);
+  TextTraining(const TextTrainingSettings& settings, std::vector<TrainingRunId> runs, TextBatches batches);
   ~TextTraining();
   TextTraining(TextTraining&&) noexcept;
   TextTraining& operator=(TextTraining&&) noexcept;

@@ -114,6 +114,14 @@ template <class T>
 Matrix<T> encoder_logits(const EncoderSpec& spec, std::span<const T> parameters,
                          std::span<const std::uint16_t> tokens);
 
+// One run of a training that compares norms and seeds.
+struct TrainingRunId {
+  std::string norm;
+  std::uint64_t seed = 0;
+
+  bool operator==(const TrainingRunId&) const = default;
+};
+
 // Learning rate as a factor of its peak: after `warmup` steps of linear rise, constant, linear to 0 at
 // `steps`, or half a cosine to 0 there.
 struct Schedule {

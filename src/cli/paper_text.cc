@@ -171,9 +171,9 @@ std::optional<ModelTally> read_snapshot(const fs::path& file, std::size_t window
   }
 }
 
-std::vector<TextRunId> runs_of(const PaperPlan& plan, std::size_t seeds,
-                               const std::vector<std::string>& norms) {
-  std::vector<TextRunId> runs;
+std::vector<TrainingRunId> runs_of(const PaperPlan& plan, std::size_t seeds,
+                                   const std::vector<std::string>& norms) {
+  std::vector<TrainingRunId> runs;
   for (const std::string& norm : norms) {
     for (std::size_t s = 0; s < std::min(seeds, plan.seeds.size()); ++s)
       runs.push_back({norm, plan.seeds[s]});
@@ -273,11 +273,11 @@ TextStudy study_language(const Audit& audit) {
   TextRecord record = open_record(audit, directory, "train lm", plan);
   TextStudy study{TextTraining(plan.settings, plan.runs, std::move(batches)), {}, {}, tokenizer};
   record.restore(study.training);
-  for (const TextRunId& id : plan.runs) study.runs.emplace_back().id = id;
+  for (const TrainingRunId& id : plan.runs) study.runs.emplace_back().id = id;
 
   const bool looks = audit.plan.has("table1") || audit.plan.has("table2");
   const std::vector<std::uint64_t> steps = looks ? snapshot_steps(wanted) : std::vector<std::uint64_t>();
-  const auto file_of = [&](const TextRunId& id, std::uint64_t step) {
+  const auto file_of = [&](const TrainingRunId& id, std::uint64_t step) {
     return fmt::format("keys-{}-seed{}-step{}.json", id.norm, id.seed, step);
   };
   const auto windows_at = [&](std::uint64_t step) -> const auto& {
@@ -404,7 +404,7 @@ TextStudy study_sentiment(const Audit& audit) {
   TextRecord record = open_record(audit, directory, "train sentiment", plan);
   TextStudy study{TextTraining(plan.settings, plan.runs, std::move(batches)), {}, {}, tokenizer};
   record.restore(study.training);
-  for (const TextRunId& id : plan.runs) study.runs.emplace_back().id = id;
+  for (const TrainingRunId& id : plan.runs) study.runs.emplace_back().id = id;
   train(study.training, &record, "Sentiment model", audit.common, audit.executor, &audit.whole);
   take_rows(study);
   note_trouble(audit, study);

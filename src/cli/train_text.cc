@@ -104,7 +104,7 @@ TextPlan parse_plan(const TextCommand& kind, const TextCall& call, const Common&
 
 std::vector<std::string> norms_of(const TextPlan& plan) {
   std::vector<std::string> norms;
-  for (const TextRunId& id : plan.runs)
+  for (const TrainingRunId& id : plan.runs)
     if (std::find(norms.begin(), norms.end(), id.norm) == norms.end()) norms.push_back(id.norm);
   return norms;
 }
@@ -168,7 +168,7 @@ std::string with_interval(const Interval& interval, int digits, double factor = 
              : mean;
 }
 
-std::string model_name(const TextRunId& id) {
+std::string model_name(const TrainingRunId& id) {
   return fmt::format("{}-seed{}", id.norm, id.seed);
 }
 

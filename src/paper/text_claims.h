@@ -22,7 +22,7 @@ struct TextEvidence {
     std::uint64_t step = 0;
     ModelTally tally;
   };
-  TextRunId id;
+  TrainingRunId id;
   std::vector<TextRow> rows;
   std::vector<Snapshot> snapshots;  // ascending; the last is of the trained model
   MarkedText marked;                // sentences, by the trained model; may be empty

@@ -64,7 +64,7 @@ MajorityRow read_row(const Json& json) {
 
 std::vector<std::string> norms_of(const MajorityPlan& plan) {
   std::vector<std::string> norms;
-  for (const MajorityRunId& id : plan.runs) norms.push_back(id.norm);
+  for (const TrainingRunId& id : plan.runs) norms.push_back(id.norm);
   return norms;
 }
 
@@ -137,7 +137,7 @@ Json to_json(const MajorityRow& row) {
 
 Json to_json(const MajorityPlan& plan) {
   Json json = {{"settings", to_json(plan.settings)}, {"runs", Json::array()}};
-  for (const MajorityRunId& id : plan.runs) json["runs"].push_back({{"norm", id.norm}, {"seed", id.seed}});
+  for (const TrainingRunId& id : plan.runs) json["runs"].push_back({{"norm", id.norm}, {"seed", id.seed}});
   return json;
 }
 
@@ -165,7 +165,7 @@ void MajorityRecord::restore(MajorityTraining& training) {
     std::vector<std::vector<MajorityRow>> rows(plan_.runs.size());
     for (const std::string& text : state.lines()) {
       const Json json = Json::parse(text, nullptr, false);
-      const MajorityRunId id{member<std::string>(json, "norm", kLog),
+      const TrainingRunId id{member<std::string>(json, "norm", kLog),
                              member<std::uint64_t>(json, "seed", kLog)};
       const auto found = std::find(plan_.runs.begin(), plan_.runs.end(), id);
       if (found == plan_.runs.end()) {

@@ -17,7 +17,7 @@ nlohmann::ordered_json to_json(const MajorityRow& row);
 
 struct MajorityPlan {
   MajoritySettings settings;
-  std::vector<MajorityRunId> runs;
+  std::vector<TrainingRunId> runs;
 };
 // As config.json holds it: plans that read the same are the same training.
 nlohmann::ordered_json to_json(const MajorityPlan& plan);

@@ -121,7 +121,7 @@ TextTrainingSettings read_settings(const Json& json) {
 
 std::vector<std::string> norms_of(const TextPlan& plan) {
   std::vector<std::string> norms;
-  for (const TextRunId& id : plan.runs) norms.push_back(id.norm);
+  for (const TrainingRunId& id : plan.runs) norms.push_back(id.norm);
   return norms;
 }
 
@@ -179,7 +179,7 @@ Json to_json(const TextPlan& plan) {
                {"runs", Json::array()},
                {"save_every", plan.save_every},
                {"data", data_json(plan.data)}};
-  for (const TextRunId& id : plan.runs) json["runs"].push_back({{"norm", id.norm}, {"seed", id.seed}});
+  for (const TrainingRunId& id : plan.runs) json["runs"].push_back({{"norm", id.norm}, {"seed", id.seed}});
   return json;
 }
 
@@ -248,7 +248,8 @@ void TextRecord::restore(TextTraining& training) {
     std::vector<std::vector<TextRow>> rows(plan_.runs.size());
     for (const std::string& text : state.lines()) {
       const Json json = Json::parse(text, nullptr, false);
-      const TextRunId id{member<std::string>(json, "norm", kLog), member<std::uint64_t>(json, "seed", kLog)};
+      const TrainingRunId id{member<std::string>(json, "norm", kLog),
+                             member<std::uint64_t>(json, "seed", kLog)};
       const auto found = std::find(plan_.runs.begin(), plan_.runs.end(), id);
       if (found == plan_.runs.end()) {
         throw InputError(fmt::format("'{}' holds a line of a run that is not of this training.",

@@ -34,7 +34,7 @@ struct TextData {
 
 struct TextPlan {
   TextTrainingSettings settings;
-  std::vector<TextRunId> runs;
+  std::vector<TrainingRunId> runs;
   std::size_t batch = 16;        // texts
   std::size_t context = 1024;    // tokens of a text, or the most of one
   std::uint64_t save_every = 0;  // steps between two models that are kept; 0: only the last

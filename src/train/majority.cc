@@ -15,6 +15,7 @@
 #include "train/parameters.h"
 #include "train/paths.h"
 #include "train/run_state.h"
+#include "train/runs.h"
 
 namespace normscope {
 namespace {
@@ -238,15 +239,13 @@ struct MajorityTraining::State {
   }
 };
 
-MajorityTraining::MajorityTraining(const MajoritySettings& settings, std::vector<MajorityRunId> runs,
+MajorityTraining::MajorityTraining(const MajoritySettings& settings, std::vector<TrainingRunId> runs,
                                    const Executor& executor)
     : state_(std::make_unique<State>()) {
-  std::vector<std::string> norms(runs.size());
-  std::transform(runs.begin(), runs.end(), norms.begin(), [](const MajorityRunId& id) { return id.norm; });
-  check_majority(settings, norms);
+  check_majority(settings, norms_of(runs));
   state_->settings = settings;
   std::vector<std::uint64_t> seeds;
-  for (const MajorityRunId& id : runs) {
+  for (const TrainingRunId& id : runs) {
     const std::uint64_t seed = settings.data_seed.value_or(id.seed);
     if (state_->data.try_emplace(seed).second) seeds.push_back(seed);
   }
@@ -254,7 +253,7 @@ MajorityTraining::MajorityTraining(const MajoritySettings& settings, std::vector
     state_->data.at(seeds[i]) = make_majority_data(settings.task, seeds[i]);
   });
   for (const std::uint64_t seed : seeds) state_->type_counts[seed] = count_types(state_->data.at(seed).test);
-  for (MajorityRunId& id : runs) {
+  for (TrainingRunId& id : runs) {
     const std::uint64_t seed = settings.data_seed.value_or(id.seed);
     Runner runner;
     runner.run.spec = majority_encoder(settings, id.norm);
@@ -279,46 +278,24 @@ std::span<const MajorityRun> MajorityTraining::runs() const {
   return state_->view;
 }
 std::uint64_t MajorityTraining::step() const {
-  std::uint64_t step = state_->settings.steps;
-  for (const Runner& runner : state_->runners) {
-    if (!runner.run.finished) step = std::min(step, runner.run.step);
-  }
-  return step;
+  return step_of(state_->runners, state_->settings.steps);
 }
 bool MajorityTraining::done() const {
-  return std::all_of(state_->runners.begin(), state_->runners.end(),
-                     [](const Runner& runner) { return runner.run.finished; });
+  return all_finished(state_->runners);
 }
 
 void MajorityTraining::advance(const Executor& executor, const std::function<void()>& on_step) {
-  std::vector<Runner*> active;
-  for (Runner& runner : state_->runners) {
-    if (!runner.run.finished) active.push_back(&runner);
-  }
-  // Threads work on different runs while there are enough of them, else together on one.
-  if (active.size() >= static_cast<std::size_t>(executor.threads())) {
-    const Executor serial(1);
-    executor.for_each(active.size(),
-                      [&](std::size_t i) { active[i]->advance(state_->settings, serial, on_step); });
-  } else {
-    for (Runner* runner : active) runner->advance(state_->settings, executor, on_step);
-  }
+  advance_unfinished(state_->runners, executor, [&](Runner& runner, const Executor& each) {
+    runner.advance(state_->settings, each, on_step);
+  });
   state_->publish();
 }
-
-namespace {
-
-std::string prefix(const MajorityRunId& id) {
-  return fmt::format("{}/seed{}/", id.norm, id.seed);
-}
-
-}  // namespace
 
 std::vector<Tensor> MajorityTraining::checkpoint() const {
   std::vector<Tensor> tensors;
   for (const Runner& runner : state_->runners) {
     const MajorityRun& run = runner.run;
-    add_tensors(prefix(run.id), parameter_slots(run.spec),
+    add_tensors(tensor_prefix(run.id), parameter_slots(run.spec),
                 {run.parameters, runner.adam, run.step, run.finished, run.diverged}, tensors);
   }
   return tensors;
@@ -332,7 +309,8 @@ void MajorityTraining::restore(std::span<const Tensor> checkpoint,
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Runner& runner = state_->runners[r];
     MajorityRun& run = runner.run;
-    RunState state = take_tensors(prefix(run.id), parameter_slots(run.spec), state_->settings.steps, tensors);
+    RunState state =
+        take_tensors(tensor_prefix(run.id), parameter_slots(run.spec), state_->settings.steps, tensors);
     run.parameters = std::move(state.parameters);
     runner.adam = std::move(state.adam);
     run.step = state.step;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "normscope/error.h"
+#include "train/runs.h"
 
 namespace normscope {
 namespace {
@@ -38,6 +39,10 @@ Tensor tensor(const std::string& name, std::vector<std::size_t> shape, std::span
 }
 
 }  // namespace
+
+std::string tensor_prefix(const TrainingRunId& id) {
+  return fmt::format("{}/seed{}/", id.norm, id.seed);
+}
 
 void add_tensors(const std::string& prefix, std::span<const ParameterSlot> slots, const RunState& state,
                  std::vector<Tensor>& tensors) {

@@ -8,13 +8,10 @@
 
 #include "normscope/error.h"
 #include "train/run_state.h"
+#include "train/runs.h"
 
 namespace normscope {
 namespace {
-
-std::string prefix(const TextRunId& id) {
-  return fmt::format("{}/seed{}/", id.norm, id.seed);
-}
 
 // One run with what it needs to go on.
 struct Runner {
@@ -135,15 +132,13 @@ struct TextTraining::State {
   }
 };
 
-TextTraining::TextTraining(const TextTrainingSettings& settings, std::vector<TextRunId> runs,
+TextTraining::TextTraining(const TextTrainingSettings& settings, std::vector<TrainingRunId> runs,
                            TextBatches batches)
     : state_(std::make_unique<State>()) {
-  std::vector<std::string> norms(runs.size());
-  std::transform(runs.begin(), runs.end(), norms.begin(), [](const TextRunId& id) { return id.norm; });
-  check_text_training(settings, norms);
+  check_text_training(settings, norms_of(runs));
   state_->settings = settings;
   state_->batches = std::move(batches);
-  for (TextRunId& id : runs) {
+  for (TrainingRunId& id : runs) {
     Runner runner;
     runner.run.spec = with_norm(settings.spec, id.norm);
     runner.run.parameters = initial_parameters(runner.run.spec, id.seed);
@@ -166,15 +161,10 @@ std::span<const TextRun> TextTraining::runs() const {
   return state_->view;
 }
 std::uint64_t TextTraining::step() const {
-  std::uint64_t step = state_->settings.steps;
-  for (const Runner& runner : state_->runners) {
-    if (!runner.run.finished) step = std::min(step, runner.run.step);
-  }
-  return step;
+  return step_of(state_->runners, state_->settings.steps);
 }
 bool TextTraining::done() const {
-  return std::all_of(state_->runners.begin(), state_->runners.end(),
-                     [](const Runner& runner) { return runner.run.finished; });
+  return all_finished(state_->runners);
 }
 
 bool TextTraining::calm() const {
@@ -183,19 +173,9 @@ bool TextTraining::calm() const {
 }
 
 void TextTraining::advance(const Executor& executor, const std::function<void(std::size_t)>& on_step) {
-  std::vector<Runner*> active;
-  for (Runner& runner : state_->runners) {
-    if (!runner.run.finished) active.push_back(&runner);
-  }
-  // Threads work on different runs while there are enough of them, else together on one.
-  if (active.size() >= static_cast<std::size_t>(executor.threads())) {
-    const Executor serial(1);
-    executor.for_each(active.size(), [&](std::size_t i) {
-      active[i]->advance(state_->settings, state_->batches, serial, on_step);
-    });
-  } else {
-    for (Runner* runner : active) runner->advance(state_->settings, state_->batches, executor, on_step);
-  }
+  advance_unfinished(state_->runners, executor, [&](Runner& runner, const Executor& each) {
+    runner.advance(state_->settings, state_->batches, each, on_step);
+  });
   state_->publish();
 }
 
@@ -203,10 +183,10 @@ std::vector<Tensor> TextTraining::checkpoint() const {
   std::vector<Tensor> tensors;
   for (const Runner& runner : state_->runners) {
     const TextRun& run = runner.run;
-    add_tensors(prefix(run.id), runner.slots,
+    add_tensors(tensor_prefix(run.id), runner.slots,
                 {run.parameters, runner.adam, run.step, run.finished, run.trouble.has_value()}, tensors);
     const std::vector<double> watched = runner.watch.state();
-    tensors.push_back({prefix(run.id) + "loss_watch", DType::float64, {watched.size()}, watched});
+    tensors.push_back({tensor_prefix(run.id) + "loss_watch", DType::float64, {watched.size()}, watched});
   }
   return tensors;
 }
@@ -218,12 +198,12 @@ void TextTraining::restore(std::span<const Tensor> checkpoint, std::vector<std::
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Runner& runner = state_->runners[r];
     TextRun& run = runner.run;
-    RunState state = take_tensors(prefix(run.id), runner.slots, state_->settings.steps, tensors);
+    RunState state = take_tensors(tensor_prefix(run.id), runner.slots, state_->settings.steps, tensors);
     run.parameters = std::move(state.parameters);
     runner.adam = std::move(state.adam);
     run.step = state.step;
     run.finished = state.finished;
-    const auto watched = tensors.find(prefix(run.id) + "loss_watch");
+    const auto watched = tensors.find(tensor_prefix(run.id) + "loss_watch");
     runner.watch.restore(watched == tensors.end() ? std::span<const double>() : watched->second->values);
     if (state.diverged) run.trouble = LossTrouble{LossTrouble::Kind::not_finite, run.step, 0, 0, 1, ""};
     if (rows[r].empty() || (!state.diverged && rows[r].back().step != run.step)) {

@@ -124,7 +124,7 @@ MajoritySettings small_training() {
   return settings;
 }
 
-std::vector<MajorityRunId> small_runs() {
+std::vector<TrainingRunId> small_runs() {
   return {{"layernorm", 1}, {"project:1", 1}, {"dyt", 2}};
 }
 
@@ -212,7 +212,7 @@ TEST(MajorityTraining, RefusesCheckpointsOfOtherRuns) {
   training.advance(executor);
   const auto checkpoint = training.checkpoint();
   const auto rows = rows_of(training);
-  const auto refused = [&](const MajoritySettings& settings, const std::vector<MajorityRunId>& runs,
+  const auto refused = [&](const MajoritySettings& settings, const std::vector<TrainingRunId>& runs,
                            std::vector<Tensor> tensors, const std::vector<std::vector<MajorityRow>>& log,
                            const std::string& words) {
     MajorityTraining other(settings, runs, executor);

@@ -57,7 +57,7 @@ class Training {
       training_.reset();
       const MajoritySettings settings = settings_of(options);
       const std::uint64_t seed = seed_of(options);
-      std::vector<MajorityRunId> runs;
+      std::vector<TrainingRunId> runs;
       const auto count = options["norms"]["length"].as<std::size_t>();
       for (std::size_t i = 0; i < count; ++i) runs.push_back({options["norms"][i].as<std::string>(), seed});
       training_ = std::make_unique<MajorityTraining>(settings, std::move(runs), executor_);
