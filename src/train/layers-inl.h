@@ -39,7 +39,7 @@ class Block {
 
  private:
   std::size_t rows_ = 0, columns_ = 0;
-  std::vector<T> values_;
+  Aligned<T> values_;
 };
 
 // y = W x + b.

@@ -80,22 +80,22 @@ class Transformer final : public TransformerGradient<T> {
     const TransformerLoss loss = spec_.classes > 0
                                      ? classify(batch, parameters, key, room, &parts, doutputs)
                                      : next_token(batch, parameters, room, &parts, doutputs, executor);
-    // Pieces of whole texts.
-    const std::size_t pieces = std::min<std::size_t>(batch.texts, 8), own = size_ - tables_;
+    const std::size_t pieces = pieces_of(batch), own = size_ - tables_;
     std::vector<T> dembeddings(room.outputs.size());
-    partial_.assign(pieces * own, 0.0);
+    partial_.resize(pieces * own);
     executor.for_each(pieces, [&](std::size_t piece) {
-      TransformerJob<T> job = room.job;
-      job.first_text = batch.texts * piece / pieces;
-      job.end_text = batch.texts * (piece + 1) / pieces;
-      transformer_kernels<T>().backward(job, doutputs.data(), std::span(partial_).subspan(piece * own, own),
-                                        dembeddings.data());
+      const std::span<double> sums = std::span(partial_).subspan(piece * own, own);
+      std::fill(sums.begin(), sums.end(), 0.0);
+      transformer_kernels<T>().backward(piece_of(room.job, piece), doutputs.data(), sums, dembeddings.data());
     });
-    for (std::size_t i = 0; i < own; ++i) {
-      double sum = 0;
-      for (std::size_t piece = 0; piece < pieces; ++piece) sum += partial_[piece * own + i];
-      gradient[tables_ + i] += static_cast<T>(sum);
-    }
+    constexpr std::size_t kBlock = 8192;
+    executor.for_each((own + kBlock - 1) / kBlock, [&](std::size_t block) {
+      for (std::size_t i = block * kBlock; i < std::min(own, (block + 1) * kBlock); ++i) {
+        double sum = 0;
+        for (std::size_t piece = 0; piece < pieces; ++piece) sum += partial_[piece * own + i];
+        gradient[tables_ + i] += static_cast<T>(sum);
+      }
+    });
     add_embeddings(batch, room, dembeddings, parts);
     return loss;
   }
@@ -115,9 +115,18 @@ class Transformer final : public TransformerGradient<T> {
   // What a batch needs beside the parameters.
   struct Room {
     TransformerJob<T> job;
-    std::vector<T> inputs, outputs;
+    std::vector<T> kept, outputs;
     std::size_t columns = 0, tokens = 0;  // of a text and of all, padded
   };
+
+  // Pieces of whole texts; so many whatever the number of threads.
+  static std::size_t pieces_of(const TokenBatch& batch) { return std::min<std::size_t>(batch.texts, 8); }
+  static TransformerJob<T> piece_of(TransformerJob<T> job, std::size_t piece) {
+    const std::size_t texts = job.batch->texts, pieces = pieces_of(*job.batch);
+    job.first_text = texts * piece / pieces;
+    job.end_text = texts * (piece + 1) / pieces;
+    return job;
+  }
 
   Room forward(const TokenBatch& batch, std::span<const T> parameters, std::optional<DropoutKey> key,
                const Executor& executor, bool keep) const {
@@ -126,14 +135,11 @@ class Transformer final : public TransformerGradient<T> {
     room.columns = round_up(batch.length, kTextColumns);
     room.tokens = room.columns * batch.texts;
     const std::size_t d = spec_.model.block.width;
-    if (keep) room.inputs.resize((spec_.model.layers + 1) * d * room.tokens);
+    if (keep) room.kept.resize(kept_rows(spec_.model) * room.tokens);
     room.outputs.resize(d * room.tokens);
-    room.job = {&spec_, &batch, parameters, key, room.columns, 0, 0, keep ? room.inputs.data() : nullptr};
-    executor.for_each(batch.texts, [&](std::size_t text) {
-      TransformerJob<T> job = room.job;
-      job.first_text = text;
-      job.end_text = text + 1;
-      transformer_kernels<T>().forward(job, room.outputs.data());
+    room.job = {&spec_, &batch, parameters, key, room.columns, 0, 0, keep ? room.kept.data() : nullptr};
+    executor.for_each(pieces_of(batch), [&](std::size_t piece) {
+      transformer_kernels<T>().forward(piece_of(room.job, piece), room.outputs.data());
     });
     return room;
   }

@@ -168,7 +168,7 @@ class Dense {
  private:
   std::span<const T> weight_, bias_;
   std::size_t outputs_, inputs_, stride_;
-  std::vector<T> sums_, bias_sums_, transposed_;
+  Aligned<T> sums_, bias_sums_, transposed_;
 };
 
 // softmax(q kᵀ/√w) v per head of width w, with dropout of the weights, for kTextColumns queries at a time:
@@ -213,6 +213,10 @@ class StreamedAttention {
                            scores_.data(), kTextColumns, out, part.columns, kTextColumns);
     });
   }
+
+  // Of each head and query, log₂ Σ 2^score: what backward needs of forward beside o.
+  Block<T>& log_sums() { return log_sums_; }
+  const Block<T>& log_sums() const { return log_sums_; }
 
   // dqkv is written.
   void backward(const Block<T>& qkv, std::size_t length, const Dropout<T>* dropout, DropoutPlace place,
@@ -358,7 +362,7 @@ class StreamedAttention {
     }
   }
 
-  void take_keys(const std::vector<T>& sums, T* gradient, std::size_t columns) const {
+  void take_keys(const Aligned<T>& sums, T* gradient, std::size_t columns) const {
     for (std::size_t j = 0; j < columns; ++j) {
       for (std::size_t k = 0; k < width_; ++k) {
         T total = 0;
@@ -372,8 +376,8 @@ class StreamedAttention {
   bool causal_;
   T scale_;
   Block<T> log_sums_;  // of each head
-  std::vector<T> scores_, slopes_, query_;
-  std::vector<T> dkey_, dvalue_;  // of one head, per lane
+  Aligned<T> scores_, slopes_, query_;
+  Aligned<T> dkey_, dvalue_;  // of one head, per lane
   std::array<T, kTextColumns * kTextColumns> seen_;
 };
 
@@ -389,12 +393,13 @@ class FusedFeedForward {
         hidden_(hidden),
         stride_(padded_columns(d)),
         activation_(activation),
-        up_(hidden * stride_, T(0)),
-        down_(hidden * stride_, T(0)),
-        up_bias_(hidden * kLanes<T>, T(0)),
-        down_bias_(d * kLanes<T>, T(0)),
+        down_weight_(hidden * d),
         x_(kTextColumns * stride_),
-        dy_(kTextColumns * stride_) {}
+        dy_(kTextColumns * stride_),
+        values_(kUnits * kTextColumns),
+        slopes_(kUnits * kTextColumns) {
+    transpose(parameters.weight2.data(), hidden, d, hidden, down_weight_.data(), d);
+  }
 
   void forward(const Block<T>& x, Block<T>& y) {
     const std::size_t columns = x.columns();
@@ -403,16 +408,20 @@ class FusedFeedForward {
         for (std::size_t k = 0; k < d_; ++k) std::fill_n(y.row(k) + c, kTextColumns, parameters_.bias2[k]);
       }
       raise(x, c, unit, count);
-      activate([&](std::size_t i, const WithSlope<T>& value)
-                   HWY_ATTR { store(value.value, values_.data() + i); },
-               count);
-      product<Start::add>(d_, count, Weights<T>{parameters_.weight2.data() + unit, hidden_, 1},
-                          values_.data(), values_.data(), kTextColumns, y.data() + c, columns, kTextColumns);
+      activate(count);
+      product<Start::add>(d_, count, Weights<T>{down_weight_.data() + unit * d_, 1, d_}, values_.data(),
+                          values_.data(), kTextColumns, y.data() + c, columns, kTextColumns);
     });
   }
 
   // dx is written.
   void backward(const Block<T>& x, const Block<T>& dy, Block<T>& dx) {
+    if (up_.empty()) {
+      up_.assign(hidden_ * stride_, T(0));
+      down_.assign(hidden_ * stride_, T(0));
+      up_bias_.assign(hidden_ * kLanes<T>, T(0));
+      down_bias_.assign(d_ * kLanes<T>, T(0));
+    }
     const std::size_t columns = x.columns();
     for_blocks(columns, [&](std::size_t c, std::size_t unit, std::size_t count) HWY_ATTR {
       if (unit == 0) {
@@ -421,14 +430,9 @@ class FusedFeedForward {
         transpose(dy.data() + c, columns, d_, kTextColumns, dy_.data(), stride_);
       }
       raise(x, c, unit, count);
-      product<Start::zero>(count, d_, Weights<T>{parameters_.weight2.data() + unit, 1, hidden_}, dy.data(),
+      product<Start::zero>(count, d_, Weights<T>{down_weight_.data() + unit * d_, d_, 1}, dy.data(),
                            dy.data() + c, columns, slopes_.data(), kTextColumns, kTextColumns);
-      activate(
-          [&](std::size_t i, const WithSlope<T>& value) HWY_ATTR {
-            store(value.value, values_.data() + i);
-            store(hn::Mul(value.slope, load(slopes_.data() + i)), slopes_.data() + i);
-          },
-          count);
+      activate_backward(count);
       product<Start::add>(d_, count, Weights<T>{parameters_.weight1.data() + unit * d_, 1, d_},
                           slopes_.data(), slopes_.data(), kTextColumns, dx.data() + c, columns, kTextColumns);
       product<Start::add>(count, kTextColumns, Weights<T>{slopes_.data(), kTextColumns, 1}, x_.data(),
@@ -440,6 +444,7 @@ class FusedFeedForward {
     add_rows(d_, dy.data(), columns, down_bias_.data(), columns);
   }
 
+  // After backward.
   void take_gradients(const LayerSlices<double>& gradient) const {
     for (std::size_t unit = 0; unit < hidden_; ++unit) {
       for (std::size_t k = 0; k < d_; ++k) {
@@ -469,22 +474,41 @@ class FusedFeedForward {
                          kTextColumns, kTextColumns);
   }
 
-  template <class Take>
-  HWY_INLINE void activate(const Take& take, std::size_t count) {
-    const std::size_t size = count * kTextColumns;
+  // a(values) in their place.
+  HWY_INLINE void activate(std::size_t count) {
+    const auto replace = [&](const auto& function) HWY_ATTR {
+      for (std::size_t i = 0; i < count * kTextColumns; i += kLanes<T>)
+        store(function(load(values_.data() + i)), values_.data() + i);
+    };
     if (activation_ == Activation::gelu) {
-      for (std::size_t i = 0; i < size; i += kLanes<T>) take(i, gelu<T>(load(values_.data() + i)));
+      replace([](Vec<T> x) HWY_ATTR { return gelu_value<T>(x); });
     } else {
-      for (std::size_t i = 0; i < size; i += kLanes<T>) take(i, gelu_tanh<T>(load(values_.data() + i)));
+      replace([](Vec<T> x) HWY_ATTR { return gelu_tanh<T>(x).value; });
+    }
+  }
+
+  // The same, and the slopes, which hold ∂L/∂a, times a′.
+  HWY_INLINE void activate_backward(std::size_t count) {
+    const auto replace = [&](const auto& function) HWY_ATTR {
+      for (std::size_t i = 0; i < count * kTextColumns; i += kLanes<T>) {
+        const WithSlope<T> result = function(load(values_.data() + i));
+        store(result.value, values_.data() + i);
+        store(hn::Mul(result.slope, load(slopes_.data() + i)), slopes_.data() + i);
+      }
+    };
+    if (activation_ == Activation::gelu) {
+      replace([](Vec<T> x) HWY_ATTR { return gelu<T>(x); });
+    } else {
+      replace([](Vec<T> x) HWY_ATTR { return gelu_tanh<T>(x); });
     }
   }
 
   const LayerSlices<const T>& parameters_;
   std::size_t d_, hidden_, stride_;
   Activation activation_;
-  std::vector<T> up_, down_, up_bias_, down_bias_;  // gradients: hidden × d both; per lane
-  std::vector<T> x_, dy_;
-  std::array<T, kUnits * kTextColumns> values_, slopes_;
+  Aligned<T> down_weight_;  // W₂, unit by unit: rows `hidden` apart share few lines of a cache
+  Aligned<T> up_, down_, up_bias_, down_bias_;  // gradients: hidden × d both; per lane; empty: none yet
+  Aligned<T> x_, dy_, values_, slopes_;
 };
 
 // One block of block.h, pre or post.
@@ -520,7 +544,10 @@ class TransformerLayer {
 
   // x ← block(x). `place`: of the layer's first site.
   void forward(Block<T>& x, std::size_t length, const Dropout<T>* dropout, DropoutPlace place) {
-    recall(x, length, dropout, place, true);
+    x_ = x;
+    enter_attention();
+    attention_.forward(qkv_, length, dropout, place, o_);
+    leave_attention(dropout, place, true);
     if (pre_) {
       x = sum2_;
     } else {
@@ -528,9 +555,20 @@ class TransformerLayer {
     }
   }
 
-  // What backward needs, from what entered the block.
-  void recall(const Block<T>& x, std::size_t length, const Dropout<T>* dropout, DropoutPlace place) {
-    recall(x, length, dropout, place, !pre_ && !norm2_is_none_);
+  // What is kept of forward for recall, kept_rows_of_layer: what entered the block, what attention made of
+  // it, and its log sums. The rest is computed again.
+  void keep(T* to) const {
+    for (const Block<T>* block : {&x_, &o_, &attention_.log_sums()})
+      to = std::copy_n(block->data(), block->rows() * block->columns(), to);
+  }
+  void recall(const T* kept, const Dropout<T>* dropout, DropoutPlace place) {
+    for (Block<T>* block : {&x_, &o_, &attention_.log_sums()}) {
+      const std::size_t size = block->rows() * block->columns();
+      std::copy_n(kept, size, block->data());
+      kept += size;
+    }
+    enter_attention();
+    leave_attention(dropout, place, !pre_ && !norm2_is_none_);
     if (!pre_ && !norm2_is_none_) norm2_.forward(sum2_, part_);
   }
 
@@ -559,12 +597,11 @@ class TransformerLayer {
   }
 
  private:
-  void recall(const Block<T>& x, std::size_t length, const Dropout<T>* dropout, DropoutPlace place,
-              bool with_feed_forward) {
-    x_ = x;
+  void enter_attention() {
     if (pre_) norm1_.forward(x_, h_);
     in_.forward(pre_ ? h_ : x_, qkv_);
-    attention_.forward(qkv_, length, dropout, place, o_);
+  }
+  void leave_attention(const Dropout<T>* dropout, DropoutPlace place, bool with_feed_forward) {
     out_.forward(o_, part_);
     drop(dropout, place, 0, part_);
     add(x_, part_, sum1_);

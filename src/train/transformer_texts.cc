@@ -35,10 +35,10 @@ class TransformerTexts {
     for (std::size_t text = job_.first_text; text < job_.end_text; ++text) {
       embed(text);
       for (std::size_t l = 0; l < layers_.size(); ++l) {
-        keep(text, l);
         layers_[l].forward(x_, length(text), dropout(), place(text, l));
+        if (job_.kept != nullptr) layers_[l].keep(kept(text, l));
       }
-      keep(text, layers_.size());
+      if (job_.kept != nullptr) std::copy_n(x_.data(), x_.rows() * columns_, kept(text, layers_.size()));
       final_norm_.forward(x_, part_);
       for (std::size_t k = 0; k < part_.rows(); ++k)
         std::copy_n(part_.row(k), columns_, outputs + (k * job_.batch->texts + text) * columns_);
@@ -47,15 +47,14 @@ class TransformerTexts {
 
   void backward(const T* doutputs, std::span<double> gradient, T* dembeddings) {
     for (std::size_t text = job_.first_text; text < job_.end_text; ++text) {
-      bring(text, layers_.size());
+      std::copy_n(kept(text, layers_.size()), x_.rows() * columns_, x_.data());
       final_norm_.forward(x_, part_);
       for (std::size_t k = 0; k < part_.rows(); ++k)
         std::copy_n(doutputs + (k * job_.batch->texts + text) * columns_, columns_, part_.row(k));
       std::fill_n(dx_.data(), dx_.rows() * columns_, T(0));
       final_norm_.backward(x_, part_, dx_);
       for (std::size_t l = layers_.size(); l-- > 0;) {
-        bring(text, l);
-        layers_[l].recall(x_, length(text), dropout(), place(text, l));
+        layers_[l].recall(kept(text, l), dropout(), place(text, l));
         layers_[l].backward(dx_, length(text), dropout(), place(text, l));
       }
       embed(text);
@@ -100,14 +99,9 @@ class TransformerTexts {
     dropout_.apply(place(text, layers_.size()), x_);
   }
 
-  T* input(std::size_t text, std::size_t layer) const {
-    return job_.inputs + (text * (layers_.size() + 1) + layer) * x_.rows() * columns_;
-  }
-  void keep(std::size_t text, std::size_t layer) const {
-    if (job_.inputs != nullptr) std::copy_n(x_.data(), x_.rows() * columns_, input(text, layer));
-  }
-  void bring(std::size_t text, std::size_t layer) {
-    std::copy_n(input(text, layer), x_.rows() * columns_, x_.data());
+  // Of a layer, or after the last, what enters the final norm.
+  T* kept(std::size_t text, std::size_t layer) const {
+    return job_.kept + (text * kept_rows(model_) + layer * kept_rows_of_layer(model_.block)) * columns_;
   }
 
   const TransformerJob<T>& job_;

@@ -17,9 +17,16 @@ struct TransformerJob {
   std::optional<DropoutKey> dropout;
   std::size_t columns = 0;                   // of each text: its length, padded
   std::size_t first_text = 0, end_text = 0;  // of this job
-  T* inputs = nullptr;  // texts × (layers + 1) × d × columns: what enters each layer, and the
-                        // final norm; null: not kept
+  T* kept = nullptr;  // texts × kept_rows × columns: what backward needs of forward; null: not wanted
 };
+// What enters a layer, what attention makes of it, and a number per head.
+inline std::size_t kept_rows_of_layer(const BlockSpec& block) {
+  return 2 * block.width + block.heads;
+}
+// Of every layer, and what enters the final norm.
+inline std::size_t kept_rows(const ModelSpec& model) {
+  return model.layers * kept_rows_of_layer(model.block) + model.block.width;
+}
 
 // Compiled for the instruction set of this machine. N is texts × columns.
 template <class T>

@@ -49,7 +49,7 @@ void head_tokens(const Head<T>& head, std::size_t block, double* losses, T* log_
   constexpr T kTooFar = 80;
   const std::size_t d = head.width, begin = block * kTokens;
   // x in units of log 2, so that powers of two take the place of exponentials.
-  std::vector<T> x(d * kTokens), sums(d * kTokens, T(0)), part(d * kTokens);
+  Aligned<T> x(d * kTokens), sums(d * kTokens, T(0)), part(d * kTokens);
   HWY_ALIGN T square[kTokens] = {}, shift[kTokens], minus_shift[kTokens], target[kTokens] = {};
   for (std::size_t k = 0; k < d; ++k) {
     for (std::size_t c = 0; c < kTokens; ++c) {
@@ -113,7 +113,7 @@ void head_words(const Head<T>& head, std::size_t block, const T* log_sums, const
   constexpr std::size_t kWords = Head<T>::kWords;
   const std::size_t d = head.width, begin = block * kWords;
   // The words of the block, in units of log 2, close together.
-  std::vector<T> words(d * kWords), sums(d * kWords, T(0)), part(d * kWords);
+  Aligned<T> words(d * kWords), sums(d * kWords, T(0)), part(d * kWords);
   for (std::size_t k = 0; k < d; ++k) {
     for (std::size_t w = 0; w < kWords; ++w)
       words[k * kWords + w] = head.transposed[k * head.padded_words + begin + w] * std::numbers::log2e_v<T>;

@@ -20,7 +20,7 @@ void powers_of_two(const std::vector<float>* x, std::vector<float>* y) {
     store<float>(exp2_of<float>(load(x->data() + i)), y->data() + i);
 }
 
-// value and slope of both kinds, one after the other.
+// Value and slope of both kinds, one after the other, then the value alone.
 void gelus(const std::vector<float>* x, std::vector<float>* y) {
   const std::size_t n = x->size();
   for (std::size_t i = 0; i + kColumns <= n; i += kLanes<float>) {
@@ -29,6 +29,7 @@ void gelus(const std::vector<float>* x, std::vector<float>* y) {
     store<float>(exact.slope, y->data() + n + i);
     store<float>(by_tanh.value, y->data() + 2 * n + i);
     store<float>(by_tanh.slope, y->data() + 3 * n + i);
+    store<float>(gelu_value<float>(load(x->data() + i)), y->data() + 4 * n + i);
   }
 }
 
@@ -85,18 +86,23 @@ TEST(TrainFunctions, PowersBelowTheRangeOfNormalNumbersAreTiny) {
 TEST(TrainFunctions, GelusAndTheirSlopesAreTheEquations) {
   std::vector<float> x;
   for (int i = -12'000; i < 12'000; ++i) x.push_back(static_cast<float>(i) * 1e-3F);
-  std::vector<float> y(4 * x.size());
+  // Far out the functions are x and 0, NaN stays NaN.
+  x.insert(x.end(), {-1e15F, -1e5F, -14.0F, 14.0F, 1e5F, 1e15F, -0.0F, std::nanf("")});
+  std::vector<float> y(5 * x.size());
   constexpr double kTolerance = 4e-7;
   const std::size_t n = x.size();
   on_every_target([&] {
     HWY_DYNAMIC_DISPATCH(gelus)(&x, &y);
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t kind = 0; kind < 5; ++kind) EXPECT_TRUE(std::isnan(y[kind * n + n - 1])) << kind;
+    EXPECT_EQ(y[4 * n + n - 8], 0);
+    for (std::size_t i = 0; i + 1 < n; ++i) {
       const auto at = static_cast<double>(x[i]);
       const double below = std::erfc(-at / std::numbers::sqrt2) / 2,
                    density = std::exp(-at * at / 2) / std::sqrt(2 * std::numbers::pi);
       const double size = std::max(1.0, std::fabs(at)), root = std::sqrt(2 / std::numbers::pi);
       const double tanh = std::tanh(root * (at + 0.044715 * at * at * at));
       ASSERT_NEAR(y[i], at * below, kTolerance * size) << at;
+      ASSERT_NEAR(y[4 * n + i], at * below, kTolerance * size) << at;
       ASSERT_NEAR(y[n + i], below + at * density, kTolerance) << at;
       ASSERT_NEAR(y[2 * n + i], at * (1 + tanh) / 2, kTolerance * size) << at;
       ASSERT_NEAR(y[3 * n + i],
