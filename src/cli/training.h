@@ -1,5 +1,6 @@
 #pragma once
 // What the commands that train share.
+#include <cmath>
 #include <functional>
 #include <span>
 #include <string>
@@ -18,7 +19,10 @@ struct TrainingTime {
   std::uint64_t steps = 0;   // over all runs
   std::uint64_t tokens = 0;  // of texts, what fills them up to one length included
   double ms_per_step() const { return 1e3 * seconds / static_cast<double>(steps); }
-  double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
+  // NaN if there was no step to do.
+  double tokens_per_second() const {
+    return tokens == 0 ? std::nan("") : static_cast<double>(tokens) / seconds;
+  }
 };
 
 // Whether --resume was given. Throws InputError if anything but `allowed` and the options that do not change

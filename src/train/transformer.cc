@@ -214,6 +214,7 @@ class Transformer final : public TransformerGradient<T> {
     const double weight = 1 / static_cast<double>(batch.texts), p = key ? spec_.model.block.dropout : 0;
     TransformerLoss result;
     result.targets = batch.texts;
+    std::size_t right = 0;
     std::vector<double> first(d), pooled(d), factors(d, 1.0), kept(d), logits(classes), dkept(d);
     // Sums in double over all texts, in their order.
     std::vector<double> dpooler(d * d, 0.0), dpooler_bias(d, 0.0), dclassifier(classes * d, 0.0),
@@ -239,7 +240,7 @@ class Transformer final : public TransformerGradient<T> {
       }
       const std::uint32_t label = batch.targets[text];
       const auto top = std::max_element(logits.begin(), logits.end());
-      result.accuracy += static_cast<std::size_t>(top - logits.begin()) == label ? weight : 0;
+      right += static_cast<std::size_t>(top - logits.begin()) == label;
       double sum = 0;
       for (const double logit : logits) sum += std::exp(logit - *top);
       result.loss += weight * (*top + std::log(sum) - logits[label]);
@@ -265,6 +266,7 @@ class Transformer final : public TransformerGradient<T> {
         }
       }
     }
+    result.accuracy = static_cast<double>(right) / static_cast<double>(batch.texts);
     if (gradient == nullptr) return result;
     const auto take = [](const std::vector<double>& from, std::span<T> to) {
       std::transform(from.begin(), from.end(), to.begin(),

@@ -96,7 +96,9 @@ void head_tokens(const Head<T>& head, std::size_t block, double* losses, T* log_
     const std::uint32_t word = head.targets[begin + c];
     const double log_sum = static_cast<double>(shift[c]) + std::log2(totals[c]);
     const bool counts = word < head.vocabulary;
-    losses[begin + c] = counts ? (log_sum - static_cast<double>(target[c])) * std::numbers::ln2 : 0;
+    // Rounding may put the target above the sum that it is part of. NaN stays NaN.
+    losses[begin + c] =
+        counts ? std::max(log_sum - static_cast<double>(target[c]), 0.0) * std::numbers::ln2 : 0;
     if (dx == nullptr) continue;
     log_sums[begin + c] = static_cast<T>(log_sum);
     const T weight = counts ? head.weight : T(0),

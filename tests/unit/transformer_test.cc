@@ -227,6 +227,21 @@ TEST(Transformer, NanInAWordIsSeenInTheLoss) {
       std::isnan(make_transformer_gradient<float>(spec)->measure(batch, parameters, Executor(1)).loss));
 }
 
+TEST(Transformer, AllRightIsAnAccuracyOfOne) {
+  const TransformerSpec spec = small_classifier();
+  std::vector<float> parameters = initial_parameters(spec, 1);
+  parameters[parameters.size() - 2] = 9;  // the bias of the second class
+  const auto model = make_transformer_gradient<float>(spec);
+  for (std::size_t texts = 1; texts < 60; ++texts) {
+    TokenBatch batch = random_batch(spec, texts, 3, texts);
+    std::fill(batch.targets.begin(), batch.targets.end(), 1);
+    EXPECT_EQ(model->measure(batch, parameters, Executor(1)).accuracy, 1);
+    batch.targets[0] = 0;
+    EXPECT_EQ(model->measure(batch, parameters, Executor(1)).accuracy,
+              static_cast<double>(texts - 1) / static_cast<double>(texts));
+  }
+}
+
 TEST(Transformer, RefusesBatchesThatDoNotFit) {
   const TransformerSpec spec = small_language_model();
   const auto model = make_transformer_gradient<float>(spec);
