@@ -43,7 +43,11 @@ struct ScanSettings {
   bool prefixes = false;
   Margins margins = Margins::bound;
   bool largest_weights = true;  // in the reachable space
-  ForwardObserver observer;     // is shown what the pass shows, beside the scan
+  // Where the norm in front of attention scales to √d: also decide what it would leave without the rounding
+  // of float32, and without eps besides. Points of a sphere are vertices of their hull, so that unselectable
+  // keys of the model space come from these two.
+  bool ideal_norms = false;
+  ForwardObserver observer;  // is shown what the pass shows, beside the scan
 };
 
 // One set of keys: a space of a layer (and head) over one window.
@@ -84,6 +88,8 @@ struct ScanHead {
 struct ScanLayer {
   std::size_t layer = 0;
   ScanSet before, model;
+  // With ideal_norms, from what entered the norm: in float64, and so without eps.
+  ScanSet unrounded, sphere;
   NormShare norm_in, norm_out;
   bool reachable_known = true;  // false: no norm bounds what enters attention
   std::vector<ScanHead> heads;

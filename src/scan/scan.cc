@@ -16,7 +16,7 @@
 namespace normscope {
 namespace {
 
-constexpr double kFloatRoundoff = 0x1p-24;
+constexpr double kFloatRoundoff = 0x1p-24, kDoubleRoundoff = 0x1p-53;
 constexpr double kWeightGap = 0.001;  // of the logarithm of largest weights
 
 Matrix<double> columns(MatrixView<const float> from, std::size_t first, std::size_t count) {
@@ -208,21 +208,17 @@ class Scan {
     }
   }
 
-  KeyOptions key_options() const {
+  KeyOptions key_options(double unit_roundoff) const {
     KeyOptions options;
-    options.unit_roundoff = kFloatRoundoff;
+    options.unit_roundoff = unit_roundoff;
     options.margins = settings_.margins;
     options.certificates = false;
     options.prefix = settings_.prefixes;
     return options;
   }
 
-  // One question: a space of a window, or of one of its heads.
-  struct Question {
-    std::size_t window = 0;
-    KeySpace space = KeySpace::model;
-    std::size_t head = 0;  // of the chosen ones
-  };
+  // Decides one set: a space of a window, or of one of its heads.
+  using Question = std::function<void(const Executor& alone)>;
 
   void finish_layer() {
     if (!wanted_) return;
@@ -236,20 +232,12 @@ class Scan {
         head.queries.entropy /= static_cast<double>(head.queries.queries);
         head.queries.largest_weight /= static_cast<double>(head.queries.queries);
       }
-      if (asks_for(KeySpace::before)) questions.push_back({w, KeySpace::before, 0});
-      if (asks_for(KeySpace::model)) questions.push_back({w, KeySpace::model, 0});
-      for (std::size_t h = 0; h < heads_.size(); ++h) {
-        const bool first_of_keys =
-            h == 0 || block_.key_head_of(heads_[h]) != block_.key_head_of(heads_[h - 1]);
-        if (asks_for(KeySpace::head) && first_of_keys) questions.push_back({w, KeySpace::head, h});
-        if (asks_for(KeySpace::reachable) && layer_in_front_.bounds())
-          questions.push_back({w, KeySpace::reachable, h});
-      }
+      ask(captured_[w], layer, questions);
     }
     const std::size_t total = questions.size() * layers_.size();
     const Executor alone(1);
     executor_.for_each(questions.size(), [&](std::size_t q) {
-      answer(questions[q], alone);
+      questions[q](alone);
       const std::size_t done = ++done_;
       if (progress_) progress_(done, total);
     });
@@ -265,27 +253,44 @@ class Scan {
     }
   }
 
-  void answer(const Question& question, const Executor& alone) {
-    ScanLayer& layer = result_[question.window].layers.back();
-    const Captured& captured = captured_[question.window];
-    switch (question.space) {
-      case KeySpace::before:
-        layer.before = decide(columns(captured.norm_in.view(), 0, captured.norm_in.cols()), alone);
-        break;
-      case KeySpace::model:
-        layer.model = decide(columns(captured.norm_out.view(), 0, captured.norm_out.cols()), alone);
-        break;
-      case KeySpace::head:
-        layer.heads[question.head].keys = decide_head(captured, heads_[question.head], alone);
-        break;
-      case KeySpace::reachable:
-        layer.heads[question.head].reachable = decide_reach(captured, heads_[question.head], alone);
-        break;
+  void ask(const Captured& captured, ScanLayer& layer, std::vector<Question>& questions) const {
+    if (asks_for(KeySpace::before))
+      questions.emplace_back([&](const Executor& alone) { layer.before = decide(captured.norm_in, alone); });
+    if (asks_for(KeySpace::model))
+      questions.emplace_back([&](const Executor& alone) { layer.model = decide(captured.norm_out, alone); });
+    if (settings_.ideal_norms && layer_in_front_.bounds()) {
+      NormSpec norm = layer_in_front_.spec;
+      questions.emplace_back([&, norm](const Executor& alone) {
+        layer.unrounded = decide_ideal(norm, captured.norm_in, alone);
+      });
+      norm.eps = 0;
+      questions.emplace_back(
+          [&, norm](const Executor& alone) { layer.sphere = decide_ideal(norm, captured.norm_in, alone); });
+    }
+    for (ScanHead& head : layer.heads) {
+      const bool first_of_keys = &head == &layer.heads.front() || head.key_head != (&head - 1)->key_head;
+      if (asks_for(KeySpace::head) && first_of_keys)
+        questions.emplace_back(
+            [&](const Executor& alone) { head.keys = decide_head(captured, head.head, alone); });
+      if (asks_for(KeySpace::reachable) && layer_in_front_.bounds())
+        questions.emplace_back(
+            [&](const Executor& alone) { head.reachable = decide_reach(captured, head.head, alone); });
     }
   }
 
-  ScanSet decide(const Matrix<double>& keys, const Executor& alone) const {
-    return set_of(decide_keys(keys.view(), {}, key_options(), alone), settings_.prefixes);
+  ScanSet decide(const Matrix<float>& keys, const Executor& alone) const {
+    return decide(columns(keys.view(), 0, keys.cols()), kFloatRoundoff, alone);
+  }
+  ScanSet decide(const Matrix<double>& keys, double unit_roundoff, const Executor& alone) const {
+    return set_of(decide_keys(keys.view(), {}, key_options(unit_roundoff), alone), settings_.prefixes);
+  }
+
+  ScanSet decide_ideal(const NormSpec& norm, const Matrix<float>& norm_in, const Executor& alone) const {
+    Matrix<double> keys = columns(norm_in.view(), 0, norm_in.cols());
+    const std::vector<double> gain(layer_in_front_.gain.begin(), layer_in_front_.gain.end()),
+        bias(layer_in_front_.bias.begin(), layer_in_front_.bias.end());
+    norm_forward<double>(norm, {gain, bias, {}}, keys.view(), keys.view());
+    return decide(keys, kDoubleRoundoff, alone);
   }
 
   Matrix<double> head_keys(const Captured& captured, std::size_t head) const {
@@ -305,13 +310,13 @@ class Scan {
 
   ScanSet decide_head(const Captured& captured, std::size_t head, const Executor& alone) const {
     const Matrix<double> keys = head_keys(captured, head);
-    if (block_.relative.buckets == 0) return decide(keys, alone);
+    if (block_.relative.buckets == 0) return decide(keys, kFloatRoundoff, alone);
     // From every place, until all are selectable; the best verdict counts.
     ScanSet best;
     for (std::size_t place = 0; place < keys.rows(); ++place) {
-      const ScanSet here =
-          set_of(decide_keys(keys.view(), offsets_from(place, head, keys.rows()), key_options(), alone),
-                 settings_.prefixes);
+      const ScanSet here = set_of(decide_keys(keys.view(), offsets_from(place, head, keys.rows()),
+                                              key_options(kFloatRoundoff), alone),
+                                  settings_.prefixes);
       if (place == 0) {
         best = here;
       } else {

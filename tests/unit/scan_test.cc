@@ -381,6 +381,32 @@ TEST(Scan, InPrefixesTheFirstTokenIsSelectableEverywhere) {
   }
 }
 
+TEST(Scan, WhatEpsTakesOffTheSphereIsToldFromScaling) {
+  for (const Placement placement : {Placement::pre, Placement::post}) {
+    ModelSpec spec = tiny("layernorm", placement);
+    spec.block.norm.eps = 5;  // larger than the variance of tokens: what leaves the norm differs in length
+    if (placement == Placement::post) spec.embedding_norm = spec.block.norm;
+    const TinyModel model(spec, 4);
+    const std::vector<std::vector<std::uint32_t>> windows = {text_of(40, 6)};
+    ScanSettings settings;
+    settings.ideal_norms = true;
+    const auto scanned = scan(model, windows, settings, Executor(2));
+    for (const ScanLayer& layer : scanned[0].layers) {
+      EXPECT_GT(layer.model.count(Verdict::unselectable), 0u);
+      EXPECT_EQ(layer.unrounded.verdicts, layer.model.verdicts);  // none is near enough for float32 to matter
+      EXPECT_EQ(layer.sphere.verdicts.size(), 40u);
+      EXPECT_EQ(layer.sphere.count(Verdict::unselectable), 0u);
+    }
+  }
+  // Without scaling there is no sphere; not asked for, nothing is decided.
+  ScanSettings settings;
+  settings.ideal_norms = true;
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(9, 6)};
+  const TinyModel centred(tiny("center", Placement::pre), 4), scaled(bert_like(), 4);
+  EXPECT_TRUE(scan(centred, windows, settings, Executor(1))[0].layers[0].sphere.verdicts.empty());
+  EXPECT_TRUE(scan(scaled, windows, {}, Executor(1))[0].layers[0].unrounded.verdicts.empty());
+}
+
 TEST(Scan, ALayerOrHeadThatIsNotThereIsNamed) {
   const TinyModel model(bert_like(), 2);
   const std::vector<std::vector<std::uint32_t>> windows = {text_of(5, 6)};
