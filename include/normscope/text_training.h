@@ -49,10 +49,10 @@ struct TextRun {
   TransformerSpec spec;
   std::vector<TextRow> rows;
   std::vector<float> parameters;
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;  // of the parameters
   bool finished = false;
-  // Why a run ended before its last step, if it did. Numbers that are not finite never
-  // get into its parameters.
+  // Why a run ended before its last step, if it did. Its parameters are then those of the last evaluation
+  // before, when all was well; they never hold numbers that are not finite.
   std::optional<LossTrouble> trouble;
 };
 
@@ -69,7 +69,7 @@ class TextTraining {
   std::span<const TextRun> runs() const;
   std::uint64_t step() const;  // of the runs that are not finished; at the end settings().steps
   bool done() const;
-  // Whether no run is in trouble or may be getting into it: only then is a checkpoint one to come back to.
+  // Whether no run that goes on may be getting into trouble: only then is a checkpoint one to come back to.
   bool calm() const;
 
   // Records step 0, or trains every unfinished run to its next evaluation. `on_step`, if given, is told after

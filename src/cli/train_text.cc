@@ -81,6 +81,8 @@ TextPlan parse_plan(const TextCommand& kind, const TextCall& call, const Common&
   if (!language) plan.settings.evaluate_every = std::max<std::uint64_t>(1, plan.settings.steps / 20);
   count(call.evaluate_every, "--evaluate-every", 1, plan.settings.evaluate_every);
   count(call.save_every, "--save-every", 1, plan.save_every);
+  if (!call.checkpoint_every.empty())
+    count(call.checkpoint_every, "--checkpoint-every", 1, plan.checkpoint_every.emplace());
   number(call.learning_rate, "--learning-rate", 1e-12, 1e38, adam.learning_rate);
   number(call.weight_decay, "--weight-decay", 0, 1e3, adam.weight_decay);
   number(call.clip, "--clip", 0, 1e9, adam.clip);
@@ -171,6 +173,13 @@ std::string with_interval(const Interval& interval, int digits, double factor = 
 std::string model_name(const TrainingRunId& id) {
   return fmt::format("{}-seed{}", id.norm, id.seed);
 }
+std::string model_name(const TrainingRunId& id, std::uint64_t step) {
+  return fmt::format("{}-step{}", model_name(id), step);
+}
+// Of the run as it ended: the trained model, or the last good one.
+std::string model_name(const TextRun& run) {
+  return run.trouble ? model_name(run.id, run.step) : model_name(run.id);
+}
 
 // Norms with weights of their own can be trained, but are part of no model that can be written.
 bool can_be_written(const TextRun& run) {
@@ -178,6 +187,11 @@ bool can_be_written(const TextRun& run) {
   return std::none_of(slots.begin(), slots.end(), [](const ParameterSlot& slot) {
     return slot.name.ends_with(".normals") || slot.name.ends_with(".alpha");
   });
+}
+
+// Whether there is something to write: a run that failed before its first evaluation has learned nothing.
+bool leaves_model(const TextRun& run) {
+  return can_be_written(run) && (!run.trouble || run.step > 0);
 }
 
 // The head of classes under the names that the Hugging Face library has for it.
@@ -222,8 +236,7 @@ void save_models(const fs::path& folder, const TextTraining& training, std::uint
   for (const TextRun& run : training.runs()) {
     if (run.rows.size() < 2 || run.trouble || !can_be_written(run)) continue;
     const std::uint64_t step = run.rows.back().step, before = run.rows[run.rows.size() - 2].step;
-    if (step / every > before / every)
-      write_model(folder / fmt::format("{}-step{}", model_name(run.id), step), run, texts);
+    if (step / every > before / every) write_model(folder / model_name(run.id, step), run, texts);
   }
 }
 
@@ -254,11 +267,8 @@ Json results_json(const TextCommand& kind, const TextPlan& plan, const TextTrain
     each.update(normscope::to_json(run.rows.back(), plan));
     if (!classifies(plan) && run.rows.back().held_out)
       each["perplexity"] = number_or_null(kPerplexity.value(run.rows.back()));
-    if (run.trouble) {
-      each["trouble"] = trouble_json(*run.trouble);
-    } else if (written && can_be_written(run)) {
-      each["model"] = fmt::format("{}/{}", kModels, model_name(run.id));
-    }
+    if (run.trouble) each["trouble"] = trouble_json(*run.trouble);
+    if (written && leaves_model(run)) each["model"] = fmt::format("{}/{}", kModels, model_name(run));
     json["runs"].push_back(std::move(each));
   }
   json["norms"] = Json::array();
@@ -327,12 +337,14 @@ std::string report(const TextCommand& kind, const TextPlan& plan, const TextTrai
 }
 
 // Every run that stopped before its end, in one sentence each; empty: none did.
-std::vector<std::string> troubles(const TextTraining& training, const std::optional<LastGood>& last_good) {
+std::vector<std::string> troubles(const TextTraining& training, const std::optional<fs::path>& checkpoint) {
   std::vector<std::string> sentences;
   for (const TextRun& run : training.runs()) {
-    if (run.trouble)
-      sentences.push_back(
-          fmt::format("{} with seed {}: {}", run.id.norm, run.id.seed, sentence_of(*run.trouble, last_good)));
+    if (!run.trouble) continue;
+    std::optional<LastGood> good;
+    if (checkpoint && run.step > 0) good = LastGood{*checkpoint, run.step};
+    sentences.push_back(
+        fmt::format("{} with seed {}: {}", run.id.norm, run.id.seed, sentence_of(*run.trouble, good)));
   }
   return sentences;
 }
@@ -369,9 +381,6 @@ void add_text_options(CLI::App& command, TextCall& call, const TextCommand& kind
 void run_text(const TextCommand& kind, const TextCall& call, const Common& common, const CLI::App& command) {
   const Executor executor(common.threads);
   const bool resume = resumes(command, {"--checkpoint-every"});
-  std::optional<std::uint64_t> checkpoint_every;
-  if (!call.checkpoint_every.empty())
-    checkpoint_every = parse_count(call.checkpoint_every, "--checkpoint-every", 1, kMost);
   std::optional<TextRecord> record;
   TextPlan plan;
   if (resume) {
@@ -404,7 +413,8 @@ void run_text(const TextCommand& kind, const TextCall& call, const Common& commo
   if (resume) record->restore(training);
   std::function<void()> evaluated;
   if (record) {
-    record->set_checkpoint_every(checkpoint_every);
+    if (resume && !call.checkpoint_every.empty())
+      record->set_checkpoint_every(parse_count(call.checkpoint_every, "--checkpoint-every", 1, kMost));
     note_what_cannot_be_written(training, common);
     if (plan.save_every > 0)
       evaluated = [&] {
@@ -418,8 +428,7 @@ void run_text(const TextCommand& kind, const TextCall& call, const Common& commo
   const auto written = [&](const char* name) { return fs::exists(record->directory().path() / name); };
   if (record && !(time.steps == 0 && resume && written("results.json") && written("report.html"))) {
     for (const TextRun& run : training.runs()) {
-      if (!run.trouble && can_be_written(run))
-        write_model(record->directory().path() / kModels / model_name(run.id), run, texts);
+      if (leaves_model(run)) write_model(record->directory().path() / kModels / model_name(run), run, texts);
     }
     record->directory().write("results.json", json_text(results));
     record->directory().write("report.html", report(kind, plan, training, texts, origin, results));
@@ -427,7 +436,7 @@ void run_text(const TextCommand& kind, const TextCall& call, const Common& commo
   }
   print(common.json ? json_text(results, -1) : screen(plan, training, texts, time));
   const std::vector<std::string> stopped =
-      troubles(training, record ? record->last_good() : std::optional<LastGood>());
+      troubles(training, record ? record->checkpoint() : std::optional<fs::path>());
   if (stopped.empty()) return;
   flush_output();
   for (std::size_t i = 0; i + 1 < stopped.size(); ++i) note(common, stopped[i]);

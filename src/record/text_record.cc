@@ -178,6 +178,7 @@ Json to_json(const TextPlan& plan) {
   Json json = {{"settings", settings_json(plan)},
                {"runs", Json::array()},
                {"save_every", plan.save_every},
+               {"checkpoint_every", plan.checkpoint_every ? Json(*plan.checkpoint_every) : Json()},
                {"data", data_json(plan.data)}};
   for (const TrainingRunId& id : plan.runs) json["runs"].push_back({{"norm", id.norm}, {"seed", id.seed}});
   return json;
@@ -196,6 +197,8 @@ TextPlan text_plan(const Json& json) {
   for (const Json& run : runs)
     plan.runs.push_back({member<std::string>(run, "norm"), member<std::uint64_t>(run, "seed")});
   plan.save_every = member<std::uint64_t>(json, "save_every");
+  if (!member<Json>(json, "checkpoint_every").is_null())
+    plan.checkpoint_every = member<std::uint64_t>(json, "checkpoint_every");
   plan.data = read_data(member<Json>(json, "data"));
   check_text_training(plan.settings, norms_of(plan));
   return plan;
@@ -279,9 +282,8 @@ void TextRecord::add(const TextTraining& training) {
     record_.write_checkpoint(training.step(), training.checkpoint());
 }
 
-std::optional<LastGood> TextRecord::last_good() const {
-  if (!record_.checkpoint_step()) return std::nullopt;
-  return LastGood{record_.checkpoint_path(), *record_.checkpoint_step()};
+std::optional<fs::path> TextRecord::checkpoint() const {
+  return record_.checkpoint_step() ? std::optional(record_.checkpoint_path()) : std::nullopt;
 }
 
 }  // namespace normscope

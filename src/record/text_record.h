@@ -38,6 +38,8 @@ struct TextPlan {
   std::size_t batch = 16;        // texts
   std::size_t context = 1024;    // tokens of a text, or the most of one
   std::uint64_t save_every = 0;  // steps between two models that are kept; 0: only the last
+  // Steps between two checkpoints, rounded up to an evaluation; none: half a minute.
+  std::optional<std::uint64_t> checkpoint_every = {};
   TextData data;
 };
 // What the numbers follow from, apart from norm and seed.
@@ -65,17 +67,19 @@ class TextRecord {
   const TextPlan& plan() const { return plan_; }
   // Brings a training of plan() to where the checkpoint left it, if there is one.
   void restore(TextTraining& training);
-  // Steps between two checkpoints, rounded up to an evaluation; none: half a minute.
-  void set_checkpoint_every(std::optional<std::uint64_t> steps) { record_.set_checkpoint_every(steps); }
+  // In place of the plan's.
+  void set_checkpoint_every(std::uint64_t steps) { record_.set_checkpoint_every(steps); }
   // The rows recorded since the last call, in the order of runs; a checkpoint, if it is time for one or the
-  // training is done. Once a run is in trouble there are no more: the last one is that from before it.
+  // training is done. Of a run in trouble it holds the last good state.
   void add(const TextTraining& training);
-  // The last checkpoint, in which no run is in trouble; none: there is no checkpoint.
-  std::optional<LastGood> last_good() const;
+  // Where the checkpoint is, if there is one.
+  std::optional<std::filesystem::path> checkpoint() const;
 
  private:
   TextRecord(TrainingRecord record, TextPlan plan)
-      : record_(std::move(record)), plan_(std::move(plan)), written_(plan_.runs.size(), 0) {}
+      : record_(std::move(record)), plan_(std::move(plan)), written_(plan_.runs.size(), 0) {
+    record_.set_checkpoint_every(plan_.checkpoint_every);
+  }
 
   TrainingRecord record_;
   TextPlan plan_;

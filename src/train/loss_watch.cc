@@ -106,11 +106,13 @@ std::string sentence_of(const LossTrouble& trouble, const std::optional<LastGood
     if (std::isfinite(trouble.loss)) what += fmt::format(" (loss {:.4g})", trouble.loss);
   }
   const std::string good =
-      last_good ? fmt::format(
-                      "the last good checkpoint is '{}', of step {}; train with a lower "
-                      "learning rate or a longer warm-up",
-                      last_good->path.string(), last_good->step)
-                : "there is no checkpoint yet; start anew with a lower learning rate or a longer warm-up";
+      last_good
+          ? fmt::format(
+                "the last good checkpoint is '{}', of step {}; train with a lower "
+                "learning rate or a longer warm-up",
+                last_good->path.string(), last_good->step)
+          : "there is no good checkpoint to go back to; start anew with a lower learning rate or a longer "
+            "warm-up";
   return fmt::format("Training stopped at step {}: {}; {}.", trouble.step, what, good);
 }
 

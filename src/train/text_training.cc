@@ -20,6 +20,8 @@ struct Runner {
   std::unique_ptr<TransformerGradient<float>> model;
   AdamState adam;
   LossWatch watch;
+  std::vector<float> good;  // parameters of the last evaluation at which the watch was calm
+  std::uint64_t good_step = 0;
 
   void evaluate(double train_loss, const TextBatches& batches, const Executor& executor) {
     TextRow row;
@@ -31,7 +33,7 @@ struct Runner {
         const TransformerLoss part = model->measure(batch, run.parameters, executor);
         const auto weight = static_cast<double>(part.targets);
         sum.loss += weight * part.loss;
-        sum.accuracy += weight * part.accuracy;
+        sum.accuracy += std::round(weight * part.accuracy);  // right ones, a whole number
         sum.targets += part.targets;
       }
       sum.loss /= static_cast<double>(sum.targets);
@@ -48,7 +50,11 @@ struct Runner {
       run.finished = settings.steps == 0;
       return;
     }
-    std::vector<float> gradient(run.parameters.size()), last;
+    if (watch.calm()) {
+      good = run.parameters;
+      good_step = run.step;
+    }
+    std::vector<float> gradient(run.parameters.size());
     const std::uint64_t first = run.step,
                         end = std::min(settings.steps,
                                        first - first % settings.evaluate_every + settings.evaluate_every);
@@ -60,24 +66,62 @@ struct Runner {
       run.trouble =
           watch.tell(run.step, loss, first_not_finite(slots, gradient), largest_slot(slots, gradient));
       if (!run.trouble) {
-        last = run.parameters;
         adam_update(settings.adam, adam, run.parameters, gradient);
-        if (std::string name = first_not_finite(slots, run.parameters); !name.empty()) {
-          run.parameters = last;
+        if (std::string name = first_not_finite(slots, run.parameters); !name.empty())
           run.trouble = LossTrouble{LossTrouble::Kind::not_finite, run.step, loss, loss, 1, std::move(name)};
-        }
       }
-      if (run.trouble) {
-        run.finished = true;
-        return;
-      }
+      if (run.trouble) return give_up();
       sum += loss;
       if (on_step) on_step(batch.tokens.size());
     }
     run.finished = run.step == settings.steps;
     evaluate(sum / static_cast<double>(end - first), batches, executor);
   }
+
+  void give_up() {
+    run.parameters = good;
+    run.step = good_step;
+    run.finished = true;
+    adam = {};
+  }
 };
+
+// A run's trouble as a tensor of a checkpoint: kind, step, loss, usual loss, steps, slot (−1: not known).
+constexpr const char* kTrouble = "trouble";
+
+std::vector<double> trouble_values(const LossTrouble& trouble, std::span<const ParameterSlot> slots) {
+  const auto slot = std::find_if(slots.begin(), slots.end(),
+                                 [&](const ParameterSlot& each) { return each.name == trouble.tensor; });
+  return {trouble.kind == LossTrouble::Kind::spike ? 1.0 : 0.0,
+          static_cast<double>(trouble.step),
+          trouble.loss,
+          trouble.usual,
+          static_cast<double>(trouble.steps),
+          slot == slots.end() ? -1.0 : static_cast<double>(slot - slots.begin())};
+}
+
+LossTrouble trouble_of(const TensorsByName& tensors, const std::string& name,
+                       std::span<const ParameterSlot> slots, std::uint64_t steps) {
+  const auto found = tensors.find(name);
+  const std::span<const double> values =
+      found == tensors.end() ? std::span<const double>() : found->second->values;
+  const auto whole = [](double value, double least, double most) {
+    return value >= least && value <= most && value == std::floor(value);
+  };
+  const auto last_step = static_cast<double>(steps), last_slot = static_cast<double>(slots.size()) - 1;
+  if (values.size() != 6 || !whole(values[0], 0, 1) || !whole(values[1], 0, last_step) ||
+      !whole(values[4], 1, last_step) || !whole(values[5], -1, last_slot)) {
+    throw InputError(fmt::format(
+        "The checkpoint does not tell in '{}' why the run stopped; put the right one back or start anew.",
+        name));
+  }
+  return {values[0] == 1 ? LossTrouble::Kind::spike : LossTrouble::Kind::not_finite,
+          static_cast<std::uint64_t>(values[1]),
+          values[2],
+          values[3],
+          static_cast<std::uint64_t>(values[4]),
+          values[5] < 0 ? "" : slots[static_cast<std::size_t>(values[5])].name};
+}
 
 }  // namespace
 
@@ -169,7 +213,7 @@ bool TextTraining::done() const {
 
 bool TextTraining::calm() const {
   return std::all_of(state_->runners.begin(), state_->runners.end(),
-                     [](const Runner& runner) { return !runner.run.trouble && runner.watch.calm(); });
+                     [](const Runner& runner) { return runner.run.finished || runner.watch.calm(); });
 }
 
 void TextTraining::advance(const Executor& executor, const std::function<void(std::size_t)>& on_step) {
@@ -187,6 +231,9 @@ std::vector<Tensor> TextTraining::checkpoint() const {
                 {run.parameters, runner.adam, run.step, run.finished, run.trouble.has_value()}, tensors);
     const std::vector<double> watched = runner.watch.state();
     tensors.push_back({tensor_prefix(run.id) + "loss_watch", DType::float64, {watched.size()}, watched});
+    if (!run.trouble) continue;
+    const std::vector<double> why = trouble_values(*run.trouble, runner.slots);
+    tensors.push_back({tensor_prefix(run.id) + kTrouble, DType::float64, {why.size()}, why});
   }
   return tensors;
 }
@@ -205,7 +252,9 @@ void TextTraining::restore(std::span<const Tensor> checkpoint, std::vector<std::
     run.finished = state.finished;
     const auto watched = tensors.find(tensor_prefix(run.id) + "loss_watch");
     runner.watch.restore(watched == tensors.end() ? std::span<const double>() : watched->second->values);
-    if (state.diverged) run.trouble = LossTrouble{LossTrouble::Kind::not_finite, run.step, 0, 0, 1, ""};
+    if (state.diverged)
+      run.trouble =
+          trouble_of(tensors, tensor_prefix(run.id) + kTrouble, runner.slots, state_->settings.steps);
     if (rows[r].empty() || (!state.diverged && rows[r].back().step != run.step)) {
       throw InputError(
           fmt::format("The log does not reach the step {} of the checkpoint for {} with seed {}.", run.step,

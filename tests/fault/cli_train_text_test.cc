@@ -192,9 +192,19 @@ TEST_F(TrainTextCommand, ANumberThatIsNotFiniteStopsItsRunOnly) {
     EXPECT_NE(outcome.err.find(fact), std::string::npos) << fact << " is missing in: " << outcome.err;
   EXPECT_TRUE(fs::exists(in_run("models/layernorm-seed11")));
   EXPECT_FALSE(fs::exists(in_run("models/none-seed11")));
-  // The checkpoint is from before: gone on with, it comes to the same end.
+  // What was good of the run that stopped is there to look at, in the checkpoint and as a model.
+  const auto good = result["runs"][1]["model"].get<std::string>();
+  EXPECT_EQ(good.substr(0, 23), "models/none-seed11-step");
+  write(path("ids.txt"), "1 2 3 4 5 6 7 8 9");
+  EXPECT_EQ(run("scan " + in_run(good) + " --ids " + path("ids.txt") + " --quiet").code, 0);
+  // The other run's checkpoints go on: nothing is left to do, and the same is told.
   const Files before = lasting(files_of(path("run")));
-  EXPECT_EQ(run(resume()).code, 1);
+  const Outcome again = run(resume() + " --json");
+  EXPECT_EQ(again.code, 1);
+  EXPECT_TRUE(json::parse(again.out)["tokens_per_second"].is_null());
+  EXPECT_EQ(json::parse(again.out)["runs"], result["runs"]);
+  EXPECT_EQ(again.err.substr(again.err.find("none with seed")),
+            outcome.err.substr(outcome.err.find("none with seed")));
   expect_same(lasting(files_of(path("run"))), before);
 }
 
@@ -215,9 +225,9 @@ TEST_F(TrainTextCommand, ALearningRateBeyondReasonIsToldAtOnce) {
           "--learning-rate 1e30" +
           out());
   EXPECT_EQ(outcome.code, 1);
-  for (const char* fact : {"layernorm with seed 11", "step 1", "no longer finite", "no checkpoint yet"})
+  for (const char* fact : {"layernorm with seed 11", "step 1", "no longer finite", "no good checkpoint"})
     EXPECT_NE(outcome.err.find(fact), std::string::npos) << fact << " is missing in: " << outcome.err;
-  EXPECT_FALSE(fs::exists(in_run(kCheckpoint)));
+  EXPECT_FALSE(fs::exists(in_run("models")));
 }
 
 TEST_F(TrainTextCommand, AFullDiskLeavesTheLastCheckpoint) {

@@ -84,7 +84,7 @@ TEST_F(WatchedLoss, WhatIsNotFiniteStopsAtOnceByName) {
   expect_mentions(sentence_of(*trouble, LastGood{"run/checkpoint.safetensors", 10}),
                   {"stopped at step 12", "'layers.0.up.weight' is no longer finite", "loss 3.5",
                    "'run/checkpoint.safetensors', of step 10"});
-  expect_mentions(sentence_of(*nan, std::nullopt), {"no checkpoint yet", "lower learning rate"});
+  expect_mentions(sentence_of(*nan, std::nullopt), {"no good checkpoint", "lower learning rate"});
 }
 
 TEST_F(WatchedLoss, GoesOnAsIfItHadNeverStopped) {
