@@ -165,9 +165,9 @@ def violations(value, schema, root, where="$"):
         elif keyword in ("minItems", "maxItems"):
             if isinstance(value, list) and not (len(value) >= rule if keyword == "minItems" else len(value) <= rule):
                 yield f"{where} has {len(value)} entries, {keyword} is {rule}"
-        elif keyword in ("minimum", "maximum", "exclusiveMinimum"):
+        elif keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
             compare = {"minimum": lambda: value >= rule, "maximum": lambda: value <= rule,
-                       "exclusiveMinimum": lambda: value > rule}[keyword]
+                       "exclusiveMinimum": lambda: value > rule, "exclusiveMaximum": lambda: value < rule}[keyword]
             if is_type(value, "number") and not compare():
                 yield f"{where} is {value}, {keyword} is {rule}"
         elif keyword == "pattern":
@@ -199,6 +199,8 @@ np.save('batch.npy', np.random.RandomState(0).randn(3, 20, 4))
 corners = np.random.RandomState(0).randint(-2**45, 2**45, (3, 3)) * 2    # a parallelogram, its middle, and an apex
 middle = (corners[0] + corners[2]) // 2
 np.save('plane.npy', np.vstack([corners, corners[0] + corners[2] - corners[1], middle, [0, 0, 2**48]]).astype(float))
+reviews = [f"a {'good' if i % 2 else 'bad'} film of {i % 20} {'long ' * (i % 5)}scenes\\t{i % 2}\\n" for i in range(60)]
+open('reviews.tsv', 'w').write(''.join(['sentence\\tlabel\\n', *reviews]))    # each three times, some to be cut
 """
 KEYS_CALLS = ["square.npy", "square.npy --exact --prefix --query-norm 3", "square.npy --summary",
               "square.npy --bias bias.npy --exact", "square.npy --bias low.npy --exact", "square.npy --noise 0.1",
@@ -210,6 +212,17 @@ MAJORITY_CALLS = [f"{SMALL_TASK} --steps 20 --norm layernorm,project:1 --seeds 3
                   f"{SMALL_TASK} --steps 0 --heads 2 --layers 2 --mask causal --data-seed 3",
                   f"{SMALL_TASK} --steps 100 --norm none,layernorm --layers 8 --lr 300",  # one diverges
                   "--3d --steps 20 --stop-accuracy 0.5 --clip 1 --weight-decay 0.1"]
+SMALL_TEXT = "--tokenizer bytes --context 16 --batch 4 --evaluate-every 10"
+LM_CALLS = [f"--corpus grammar {SMALL_TEXT} --steps 20 --norm layernorm,project:1 --seeds 2 --out lm", "--resume lm",
+            f"--corpus grammar {SMALL_TEXT} --steps 0 --held-out 0 --train-all",
+            f"--text reviews.tsv {SMALL_TEXT} --steps 10 --clip 1 --weight-decay 0.1 --dropout 0",
+            # A spike, and what is not finite.
+            (f"--corpus grammar {SMALL_TEXT} --steps 80 --warmup 70 --learning-rate 10 --norm layernorm,none", 1)]
+SMALL_REVIEWS = "--tokenizer words --length 10 --batch 4 --feed-forward 16"
+SENTIMENT_CALLS = [f"--data reviews.tsv {SMALL_REVIEWS} --steps 10 --norm none,layernorm,project:1 --seeds 2 --out sentiment",
+                   "--resume sentiment", f"--data reviews.tsv {SMALL_REVIEWS} --steps 0 --test reviews.tsv --test-texts 7",
+                   f"--corpus grammar {SMALL_REVIEWS} --steps 4 --test-texts 20",
+                   (f"--data reviews.tsv {SMALL_REVIEWS} --steps 10 --learning-rate 1e38", 1)]
 PAPER_CALLS = ["--only fig1ab --seeds 1 --steps 5 --out fig1", "--resume fig1",
                "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2", "--only fig4,table4 --seeds 1 --text-steps 1 --out text-parts"]
 MASK_CALLS = ["full onesided:1 --n 4", "self --n 3"]
@@ -217,9 +230,11 @@ COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 
                   "--tokens 4 --dim 4 --layers 2 --temperature 1,4 --dropout 0,0.1 --mask self star --samples 2 --start sphere",
                   f"{ROOT}/tests/golden/models/gpt2 --ids ids.txt --init both --variant san full --tokens 6 --samples 2"]
 EQUILIBRIA_CALLS = ["--starts 20 --steps 50", "--w 3,4 --tokens 3 --dim 3 --starts 20 --steps 50 --trajectory 85,200"]
-# Command, the page that explains the fields, calls that print them all.
+# Command, the page that explains the fields, calls that print them all. A call that ends with a code other than 0, with a
+# sentence after the JSON, has the code beside it.
 SCHEMAS = [("keys", "keys-json.md", KEYS_CALLS), ("heatmap", "keys-json.md", HEATMAP_CALLS),
-           ("train majority", "train-json.md", MAJORITY_CALLS), ("paper", "train-json.md", PAPER_CALLS),
+           ("train majority", "train-json.md", MAJORITY_CALLS), ("train lm", "train-json.md", LM_CALLS),
+           ("train sentiment", "train-json.md", SENTIMENT_CALLS), ("paper", "train-json.md", PAPER_CALLS),
            ("mask", "collapse-json.md", MASK_CALLS), ("collapse", "collapse-json.md", COLLAPSE_CALLS),
            ("equilibria", "collapse-json.md", EQUILIBRIA_CALLS)]
 
@@ -248,12 +263,13 @@ def check_schemas(page):
             if f"`{name}`" not in text:
                 page.fail(1, f"the field `{name}` of {name_of_schema} is not explained here")
         for call in calls:
+            call, code = (call, 0) if isinstance(call, str) else call
             done = page.execute([page.arguments.program, *command.split(), *call.split(), "--json", "--quiet"])
             page.ran += 1
-            if done.returncode != 0:
-                page.fail(1, f"normscope {command} {call} ended with {done.returncode}:\n{done.stdout}")
+            if done.returncode != code:
+                page.fail(1, f"normscope {command} {call} ended with {done.returncode}, not {code}:\n{done.stdout}")
                 continue
-            value = json.loads(done.stdout)
+            value = json.loads(done.stdout if code == 0 else done.stdout.split("\n")[0])
             for violation in violations(value, schema, schema):
                 page.fail(1, f"normscope {command} {call} --json against {name_of_schema}: {violation}")
             seen |= names_in(value)
