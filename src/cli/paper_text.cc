@@ -132,21 +132,26 @@ std::vector<std::uint64_t> snapshot_steps(const LanguagePlan& plan) {
 }
 
 Json tally_json(const KeyTally& tally) {
-  return {tally.keys, tally.tied, tally.unselectable};
+  return {tally.keys, tally.tied, tally.unselectable, tally.robust};
 }
 KeyTally read_tally(const Json& json) {
-  return {json.at(0).get<std::size_t>(), json.at(1).get<std::size_t>(), json.at(2).get<std::size_t>()};
+  const auto at = [&](std::size_t i) { return json.at(i).get<std::size_t>(); };
+  return {at(0), at(1), at(2), at(3)};
 }
 
 // The tally of one snapshot as it is kept beside the training.
 Json snapshot_json(const ModelTally& tally) {
-  Json json = {
-      {"columns", {"keys", "tied", "unselectable"}}, {"windows", tally.windows}, {"layers", Json::array()}};
+  Json json = {{"columns", {"keys", "tied", "unselectable", "robust"}},
+               {"windows", tally.windows},
+               {"layers", Json::array()}};
   for (const LayerTally& layer : tally.layers) {
     Json heads = Json::array();
     for (const KeyTally& head : layer.heads) heads.push_back(tally_json(head));
-    json["layers"].push_back(
-        {{"before", tally_json(layer.before)}, {"after", tally_json(layer.after)}, {"heads", heads}});
+    json["layers"].push_back({{"before", tally_json(layer.before)},
+                              {"after", tally_json(layer.after)},
+                              {"unrounded", tally_json(layer.unrounded)},
+                              {"sphere", tally_json(layer.sphere)},
+                              {"heads", heads}});
   }
   return json;
 }
@@ -163,6 +168,8 @@ std::optional<ModelTally> read_snapshot(const fs::path& file, std::size_t window
       LayerTally& layer = tally.layers.emplace_back();
       layer.before = read_tally(each.at("before"));
       layer.after = read_tally(each.at("after"));
+      layer.unrounded = read_tally(each.at("unrounded"));
+      layer.sphere = read_tally(each.at("sphere"));
       for (const Json& head : each.at("heads")) layer.heads.push_back(read_tally(head));
     }
     return tally;
@@ -219,6 +226,7 @@ void write_models(const fs::path& directory, const TextStudy& study) {
   extras.end_of_text = study.tokenizer->end_of_text;
   extras.padding = study.tokenizer->padding;
   for (const TextRun& run : study.training.runs()) {
+    if (run.trouble) continue;
     extras.dropout = run.spec.model.block.dropout;
     const fs::path place = directory / "models" / fmt::format("{}-seed{}", run.id.norm, run.id.seed);
     if (fs::exists(place)) continue;  // written whole or not at all, and the same each time
@@ -315,6 +323,7 @@ TextStudy study_language(const Audit& audit) {
   study.recipe.context = wanted.context;
   study.recipe.learning_rate = wanted.learning_rate;
   study.recipe.dropout = plan.settings.spec.model.block.dropout;
+  study.recipe.eps = plan.settings.spec.model.block.norm.eps;
   study.recipe.vocabulary = tokenizer->size();
   study.recipe.training_tokens = stream.training_tokens;
   study.recipe.windows = last_windows.size();
@@ -438,12 +447,10 @@ LanguagePlan resolved_language(const PaperPlan& plan, const TextWishes& wishes) 
   if (wishes.scale == TextScale::brief) {
     language.tokenizer = "bytes";
     language.batch = 1;
-    language.steps = 120;
-    language.evaluate_every = 20;
     language.held_out = 4;
     language.windows = 2;
     language.trend_windows = 1;
-    language.snapshots = 4;
+    language.snapshots = 5;
   }
   if (wishes.scale == TextScale::published) {
     language.batch = 16;

@@ -61,6 +61,15 @@ double before(const LayerTally& layer) {
 double after(const LayerTally& layer) {
   return layer.after.share();
 }
+double after_robust(const LayerTally& layer) {
+  return layer.after.robust_share();
+}
+double unrounded(const LayerTally& layer) {
+  return layer.unrounded.share();
+}
+double sphere(const LayerTally& layer) {
+  return layer.sphere.share();
+}
 double in_heads(const LayerTally& layer) {
   return layer.head_mean();
 }
@@ -216,16 +225,12 @@ std::string percentages(std::span<const double> values) {
   return text + " %";
 }
 
-// Keys after the norm, of every snapshot of every run.
-KeyTally all_after(const Runs& runs) {
+// Keys of every layer of every snapshot of every run.
+KeyTally all_of(const Runs& runs, KeyTally LayerTally::*keys) {
   KeyTally all;
   for (const TextEvidence* run : runs) {
     for (const TextEvidence::Snapshot& snapshot : run->snapshots) {
-      for (const LayerTally& layer : snapshot.tally.layers) {
-        all.keys += layer.after.keys;
-        all.tied += layer.after.tied;
-        all.unselectable += layer.after.unselectable;
-      }
+      for (const LayerTally& layer : snapshot.tally.layers) all += layer.*keys;
     }
   }
   return all;
@@ -272,28 +277,44 @@ Claim share_claim(std::string where, std::string words, const Runs& runs, std::s
   return claim;
 }
 
-// After LayerNorm there is not one: points of a sphere are corners of their hull. So those that there are,
-// eps has taken off it.
-Claim zero_claim(std::string where, std::string words, const Runs& runs) {
+// After LayerNorm there is not one: points of a sphere are corners of their hull. Those that there are, eps
+// and float32 have taken off it; which of the two, the same norm in float64 and without eps tells.
+Claim zero_claim(std::string where, std::string words, const Runs& runs, const TextRecipe& recipe) {
   Claim claim = claim_of(std::move(where), std::move(words), "0 % in every layer");
-  const KeyTally all = all_after(runs);
+  const KeyTally all = all_of(runs, &LayerTally::after);
   if (all.keys == 0) {
     claim.measured = "not run";
     return claim;
   }
-  claim.measured = fmt::format("{} of {} keys", all.unselectable, all.keys);
-  if (all.tied > 0) claim.measured += fmt::format(", {} tied", all.tied);
-  claim.holds = all.unselectable == 0 ? Holds::yes : Holds::conditionally;
-  if (all.unselectable > 0)
-    claim.condition =
-        "the norm has no eps and keys are not rounded to float32; which of the two it was is not told apart";
   claim.why = fmt::format(
       "Every key of every window in every layer, {}, at every stage of training that was looked at. Points "
-      "of a sphere are corners of their hull, whatever the model has learned; only eps and float32 can take "
-      "keys off "
-      "it{}.",
-      over_seeds(runs.size()),
-      all.tied > 0 ? "; tied are keys that are equal to others, so that none is on top alone" : "");
+      "of a sphere are corners of their hull, whatever the model has learned.",
+      over_seeds(runs.size()));
+  claim.measured = fmt::format("{} of {} keys", all.unselectable, all.keys);
+  if (all.tied > 0) {
+    claim.measured += fmt::format(", {} tied", all.tied);
+    claim.why += " Tied are keys that are equal to others, so that none is on top alone.";
+  }
+  if (all.unselectable == 0) {
+    claim.holds = Holds::yes;
+    return claim;
+  }
+  const KeyTally with_eps = all_of(runs, &LayerTally::unrounded), scaled = all_of(runs, &LayerTally::sphere);
+  claim.measured = fmt::format(
+      "projection and scaling alone: {} of {} keys; with the eps {:g} of the model: {}; as the model "
+      "computes "
+      "it, in float32: {} ({} robust), after training {}",
+      scaled.unselectable, scaled.keys, recipe.eps, with_eps.unselectable, claim.measured, all.robust,
+      by_layer(runs, after));
+  claim.holds = scaled.keys > 0 && scaled.unselectable == 0 ? Holds::conditionally : Holds::no;
+  claim.condition = with_eps.unselectable == 0
+                        ? "keys are not rounded to float32"
+                        : "the norm has no eps, or tokens are long enough for it not to matter";
+  claim.why +=
+      " eps and float32 take keys off it. That shows where keys lie close together and what enters the norm "
+      "is short: eps shortens a short token more than a long one, and by more than the sphere bends between "
+      "neighbours. The same norm of the same tokens is decided three times: in float64 without eps, in "
+      "float64 with it, and as the model computes it; robust is what no rounding to float32 can have caused.";
   return claim;
 }
 
@@ -301,7 +322,7 @@ Claim head_claim(std::span<const TextEvidence> runs) {
   Claim claim = claim_of("§1, §4.2", "LayerNorm makes every key selectable",
                          "0 % unselectable with LayerNorm; keys of heads were not looked at");
   const Runs with = of_norm(runs, kWithScaling), without = of_norm(runs, kWithoutScaling);
-  const KeyTally model = all_after(with);
+  const KeyTally model = all_of(with, &LayerTally::after);
   if (model.keys == 0) {
     claim.measured = "not run";
     return claim;
@@ -309,24 +330,25 @@ Claim head_claim(std::span<const TextEvidence> runs) {
   KeyTally heads;
   for (const TextEvidence* run : with) {
     for (const LayerTally& layer : trained(*run) ? trained(*run)->layers : std::vector<LayerTally>()) {
-      for (const KeyTally& head : layer.heads) {
-        heads.keys += head.keys;
-        heads.unselectable += head.unselectable;
-      }
+      for (const KeyTally& head : layer.heads) heads += head;
     }
   }
   claim.measured = fmt::format(
       "after the norm {} of {} keys; in the heads, mean over heads, {} with LayerNorm, {} without scaling",
       model.unselectable, model.keys, by_layer(with, in_heads), by_layer(without, in_heads));
-  if (model.unselectable > 0) {
+  const KeyTally scaled = all_of(with, &LayerTally::sphere);
+  if (model.unselectable > 0 && (scaled.keys == 0 || scaled.unselectable > 0)) {
     claim.holds = Holds::no;
-  } else if (heads.unselectable == 0) {
+  } else if (model.unselectable == 0 && heads.unselectable == 0) {
     claim.holds = Holds::yes;
   } else {
     claim.holds = Holds::conditionally;
-    claim.condition =
-        "keys are what leaves the norm; a head compares kW_K in its own few dimensions, where most cannot be "
-        "selected, with LayerNorm as without";
+    if (heads.unselectable > 0)
+      claim.condition =
+          "keys are what leaves the norm; a head compares kW_K in its own few dimensions, where most cannot "
+          "be selected, with LayerNorm as without";
+    if (model.unselectable > 0)
+      claim.condition += fmt::format("{}the norm has no eps", claim.condition.empty() ? "" : "; and ");
   }
   claim.why = fmt::format(
       "Of {} keys of heads {} are unselectable with LayerNorm, for any query whatever. A head of 2 "
@@ -590,14 +612,14 @@ std::vector<Claim> claims_of_table1(std::span<const TextEvidence> runs, const Te
   return {
       share_claim("Table 1", "Without scaling, a substantial share of keys is unselectable in every layer",
                   of_norm(runs, kWithoutScaling), kTable1, after, recipe),
-      zero_claim("Table 1", "With scaling, no key is unselectable", of_norm(runs, kWithScaling)),
+      zero_claim("Table 1", "With scaling, no key is unselectable", of_norm(runs, kWithScaling), recipe),
       head_claim(runs)};
 }
 
 std::vector<Claim> claims_of_table2(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
   return {share_claim("Table 2", "With LayerNorm, a substantial share of what enters it is unselectable",
                       of_norm(runs, kWithScaling), kTable2, before, recipe),
-          zero_claim("Table 2", "Of what leaves it, nothing is", of_norm(runs, kWithScaling))};
+          zero_claim("Table 2", "Of what leaves it, nothing is", of_norm(runs, kWithScaling), recipe)};
 }
 
 std::vector<Claim> claims_of_table3(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
@@ -672,7 +694,11 @@ ReportTable table1(std::span<const TextEvidence> runs) {
            published_row("without scaling, after the norm: published", kTable1, layers),
            measured_row("measured", without, layers, after),
            published_row("with scaling, after the norm: published", kZeros, layers),
-           measured_row("measured", with, layers, after),
+           measured_row("measured: projection and scaling alone", with, layers, sphere),
+           measured_row("with the model's eps", with, layers, unrounded),
+           measured_row("with eps, in float32, as the model computes it", with, layers, after),
+           measured_row("of these robust: no rounding to float32 can have caused them", with, layers,
+                        after_robust),
            head_row("without scaling, in the heads: mean (least to most head); not in the paper", without,
                     layers),
            head_row("with scaling, in the heads: the same", with, layers)}};
@@ -685,7 +711,8 @@ ReportTable table2(std::span<const TextEvidence> runs) {
           {header_of(layers, "keys"), published_row("before: published", kTable2, layers),
            measured_row("before: measured", with, layers, before),
            published_row("after: published", kZeros, layers),
-           measured_row("after: measured", with, layers, after)}};
+           measured_row("after: measured, projection and scaling alone", with, layers, sphere),
+           measured_row("after: with eps, in float32, as the model computes it", with, layers, after)}};
 }
 
 ReportTable table4(std::span<const TextEvidence> runs) {
@@ -711,7 +738,10 @@ ReportTable language_recipe(const TextRecipe& recipe) {
                             static_cast<double>(std::max<std::uint64_t>(1, recipe.training_tokens)),
                         recipe.training_tokens)},
            {"AdamW, linear to 0 from", "5e-05", number(recipe.learning_rate)},
+           {"learning rates of all steps, summed", "1.25",
+            fmt::format("{:.3g}", recipe.learning_rate * static_cast<double>(recipe.steps) / 2)},
            {"dropout", "0.1", number(recipe.dropout)},
+           {"eps of LayerNorm", "GPT-2's, 1e-05", number(recipe.eps)},
            {"windows looked at", "1000 of 768 to 1024 tokens (SQuAD)",
             fmt::format("{} of {} tokens, held out", recipe.windows, recipe.context)}}};
 }

@@ -14,6 +14,7 @@ std::vector<ScanWindow> scanned(const ModelWeights& weights,
                                 const std::function<void(std::size_t, std::size_t)>& progress) {
   ScanSettings settings;
   settings.spaces = {KeySpace::before, KeySpace::model, KeySpace::head};
+  settings.ideal_norms = true;
   return scan(weights, windows, settings, executor, progress);
 }
 
@@ -27,6 +28,8 @@ ModelTally tally_of(std::span<const ScanWindow> windows) {
       LayerTally& to = tally.layers[l];
       to.before.add(from.before);
       to.after.add(from.model);
+      to.unrounded.add(from.unrounded);
+      to.sphere.add(from.sphere);
       to.heads.resize(from.heads.size());
       for (std::size_t h = 0; h < from.heads.size(); ++h) to.heads[h].add(from.heads[h].keys);
     }
@@ -58,11 +61,23 @@ bool is_presentable(std::string_view sentence) {
 double KeyTally::share() const {
   return keys == 0 ? kNone : static_cast<double>(unselectable) / static_cast<double>(keys);
 }
+double KeyTally::robust_share() const {
+  return keys == 0 ? kNone : static_cast<double>(robust) / static_cast<double>(keys);
+}
 
 void KeyTally::add(const ScanSet& set) {
   keys += set.verdicts.size();
   tied += set.count(Verdict::tied);
   unselectable += set.count(Verdict::unselectable);
+  robust += set.robust_unselectable.value_or(0);
+}
+
+KeyTally& KeyTally::operator+=(const KeyTally& other) {
+  keys += other.keys;
+  tied += other.tied;
+  unselectable += other.unselectable;
+  robust += other.robust;
+  return *this;
 }
 
 double LayerTally::head_mean() const {

@@ -18,15 +18,20 @@ namespace normscope {
 // Counted rather than averaged, so that "none at all" is exact.
 struct KeyTally {
   std::size_t keys = 0, tied = 0, unselectable = 0;
+  std::size_t robust = 0;  // of the unselectable, those that no rounding of the activations can have caused
 
-  double share() const;  // unselectable; NaN of no keys
+  double share() const;         // unselectable; NaN of no keys
+  double robust_share() const;  // robust; NaN of no keys
   void add(const ScanSet& set);
+  KeyTally& operator+=(const KeyTally& other);
   bool operator==(const KeyTally&) const = default;
 };
 
 struct LayerTally {
   KeyTally before, after;
   std::vector<KeyTally> heads;
+  // Of a norm that scales, from what entered it: in float64, and so without eps. Other norms: no keys.
+  KeyTally unrounded, sphere;
 
   // Over heads, of the share unselectable; NaN without heads.
   double head_mean() const, head_least() const, head_most() const;

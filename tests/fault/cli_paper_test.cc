@@ -133,7 +133,7 @@ TEST_F(PaperCommand, TextPartsTrainLookAtKeysAndGoOn) {
   // The recipe takes minutes: a run of seconds has less of everything.
   json config = read_json(path("run/config.json"));
   EXPECT_EQ(config["options"]["language"]["corpus"], "grammar");
-  EXPECT_EQ(config["options"]["language"]["steps"], 600);
+  EXPECT_EQ(config["options"]["language"]["steps"], 800);
   config["options"]["language"].update({{"steps", 4},
                                         {"evaluate_every", 2},
                                         {"batch", 1},
