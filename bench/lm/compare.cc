@@ -28,11 +28,12 @@ int compare(const StepCall& call) {
              layers = static_cast<double>(spec.model.layers), heads = static_cast<double>(block.heads),
              hidden = static_cast<double>(block.feed_forward);
   // Per token and word: logits twice, both gradients. Per pair of tokens of a layer (half of them are seen):
-  // q·k three times, weights·v twice, four gradients. Maps: forward twice, two gradients.
+  // q·k twice, weights·v once, four gradients. Maps: forward twice (but for that from the hidden units), two
+  // gradients.
   const double pairs = tokens * length / 2 * layers;
   const double multiply_adds =
-      4 * tokens * words * d + 9 * pairs * d + 4 * tokens * layers * (4 * d * d + 2 * d * hidden);
-  const double exponentials = 2 * tokens * words + 3 * pairs * heads + 3 * tokens * layers * hidden;
+      4 * tokens * words * d + 7 * pairs * d + tokens * layers * (16 * d * d + 7 * d * hidden);
+  const double exponentials = 2 * tokens * words + 2 * pairs * heads + 2 * tokens * layers * hidden;
   return compare_steps("Language model, d = 8, 50257 words", spec, batch, call, multiply_adds, exponentials);
 }
 

@@ -38,7 +38,8 @@ struct KeyVerdict {
   bool robust = false;
   // Selectable: max over ‖q‖ ≤ 1 of min_j q·(k_i − k_j), the distance of k_i to the hull of the others (with
   // offsets: of (k_i, b_i) to the others' hull and everything below it). Infinite for a key alone.
-  // With Margins::bound a certified lower bound.
+  // With Margins::bound a certified lower bound; without certificates it may be 0 where floating point could
+  // not decide.
   double margin = 0;
   // Unselectable: radius of a ball around the key inside the hull of the others (a certified lower bound of
   // its distance to the hull's boundary); 0 when none was found.

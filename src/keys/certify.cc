@@ -185,13 +185,18 @@ KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& 
     result.interior = rounded_terms(exact.interior);
     result.tied_with = exact.tied_with;
   }
-  if (exact.verdict != Verdict::unselectable) {
+  // Without certificates, where bounds of margins will do, 0 is one: the widest margin takes far longer in
+  // rational arithmetic than the verdict.
+  const KeyOptions& options = set.options;
+  const bool bare =
+      !options.certificates && !options.exact && !options.query_norm && options.margins == Margins::bound;
+  if (exact.verdict != Verdict::unselectable && !bare) {
     ExactMargin widest{0, {}};
     if (exact.verdict == Verdict::selectable)
       widest = exact_margin(set.exact_points.view(), set.exact_offsets, key, metric(set), found.hint);
     result.margin = widest.margin;
     take_witness(set, exact, widest.query, key, result);
-  } else {
+  } else if (exact.verdict == Verdict::unselectable) {
     result.depth = measured_depth(set, key, search, likely) * set.hull.unit;
   }
   const double needed = set.robust_beyond(key) * set.hull.unit;

@@ -300,6 +300,27 @@ TEST(Keys, WithoutCertificatesTheNumbersAreTheSame) {
   }
 }
 
+TEST(Keys, BoundsWithoutCertificatesAreBoundsOfTheSameVerdicts) {
+  // Points of a circle so close together that rational arithmetic has to decide.
+  Matrix<double> keys(40, 2);
+  for (std::size_t i = 0; i < 40; ++i) {
+    const double angle = 3e-8 * static_cast<double>(i);
+    keys[i][0] = std::cos(angle);
+    keys[i][1] = std::sin(angle);
+  }
+  KeyOptions options;
+  const KeySet exact = decide(keys, {}, options);
+  options.certificates = false;
+  options.margins = Margins::bound;
+  const KeySet bare = decide(keys, {}, options);
+  EXPECT_GT(bare.exact_path, 0u);
+  EXPECT_EQ(verdicts(bare), verdicts(exact));
+  for (std::size_t i = 0; i < 40; ++i) {
+    EXPECT_GE(bare.keys[i].margin, 0);
+    EXPECT_LE(bare.keys[i].margin, exact.keys[i].margin);
+  }
+}
+
 TEST(Keys, LayerNormMakesEveryDistinctKeySelectable) {
   KeyOptions options;
   options.unit_roundoff = 0x1p-24;
