@@ -182,6 +182,9 @@ Claim loss_claim(std::span<const TextEvidence> runs, const TextRecipe& recipe, c
     shown = false;
   } else {
     claim.why += " The 95 % interval of the difference holds 0: these runs show none.";
+    const double gain = published.without - published.with;
+    if (gain > difference.high)
+      claim.why += fmt::format(" The published difference, {:.2f}, lies beyond it.", gain);
   }
   claim.why +=
       " The losses themselves compare only at the published scale, on the published corpus "
@@ -225,13 +228,20 @@ std::string percentages(std::span<const double> values) {
   return text + " %";
 }
 
-// Keys of every layer of every snapshot of every run.
+// Keys of every layer of every run: of the trained models, or of every snapshot.
+KeyTally trained_of(const Runs& runs, KeyTally LayerTally::*keys) {
+  KeyTally all;
+  for (const TextEvidence* run : runs) {
+    if (const ModelTally* tally = trained(*run))
+      for (const LayerTally& layer : tally->layers) all += layer.*keys;
+  }
+  return all;
+}
 KeyTally all_of(const Runs& runs, KeyTally LayerTally::*keys) {
   KeyTally all;
   for (const TextEvidence* run : runs) {
-    for (const TextEvidence::Snapshot& snapshot : run->snapshots) {
+    for (const TextEvidence::Snapshot& snapshot : run->snapshots)
       for (const LayerTally& layer : snapshot.tally.layers) all += layer.*keys;
-    }
   }
   return all;
 }
@@ -281,18 +291,18 @@ Claim share_claim(std::string where, std::string words, const Runs& runs, std::s
 // and float32 have taken off it; which of the two, the same norm in float64 and without eps tells.
 Claim zero_claim(std::string where, std::string words, const Runs& runs, const TextRecipe& recipe) {
   Claim claim = claim_of(std::move(where), std::move(words), "0 % in every layer");
-  const KeyTally all = all_of(runs, &LayerTally::after);
-  if (all.keys == 0) {
+  const KeyTally end = trained_of(runs, &LayerTally::after), all = all_of(runs, &LayerTally::after);
+  if (end.keys == 0) {
     claim.measured = "not run";
     return claim;
   }
   claim.why = fmt::format(
-      "Every key of every window in every layer, {}, at every stage of training that was looked at. Points "
-      "of a sphere are corners of their hull, whatever the model has learned.",
+      "Every key of every window in every layer, {}. Points of a sphere are corners of their hull, whatever "
+      "the model has learned.",
       over_seeds(runs.size()));
-  claim.measured = fmt::format("{} of {} keys", all.unselectable, all.keys);
-  if (all.tied > 0) {
-    claim.measured += fmt::format(", {} tied", all.tied);
+  claim.measured = fmt::format("{} of {} keys of the trained models", end.unselectable, end.keys);
+  if (end.tied > 0) {
+    claim.measured += fmt::format(", {} tied", end.tied);
     claim.why += " Tied are keys that are equal to others, so that none is on top alone.";
   }
   if (all.unselectable == 0) {
@@ -300,21 +310,26 @@ Claim zero_claim(std::string where, std::string words, const Runs& runs, const T
     return claim;
   }
   const KeyTally with_eps = all_of(runs, &LayerTally::unrounded), scaled = all_of(runs, &LayerTally::sphere);
-  claim.measured = fmt::format(
-      "projection and scaling alone: {} of {} keys; with the eps {:g} of the model: {}; as the model "
-      "computes "
-      "it, in float32: {} ({} robust), after training {}",
-      scaled.unselectable, scaled.keys, recipe.eps, with_eps.unselectable, claim.measured, all.robust,
-      by_layer(runs, after));
-  claim.holds = scaled.keys > 0 && scaled.unselectable == 0 ? Holds::conditionally : Holds::no;
-  claim.condition = with_eps.unselectable == 0
-                        ? "keys are not rounded to float32"
-                        : "the norm has no eps, or tokens are long enough for it not to matter";
+  claim.measured += fmt::format(
+      "; at all stages of training {} of {} as the model computes them, in float32 ({} robust): {} with its "
+      "eps, {:g}, in float64, {} by projection and scaling alone",
+      all.unselectable, all.keys, all.robust, with_eps.unselectable, recipe.eps, scaled.unselectable);
+  if (scaled.keys == 0 || scaled.unselectable > 0) {
+    claim.holds = Holds::no;
+  } else if (end.unselectable == 0) {
+    claim.holds = Holds::yes;
+  } else {
+    claim.holds = Holds::conditionally;
+    claim.condition = with_eps.unselectable == 0
+                          ? "keys are not rounded to float32"
+                          : "the norm has no eps, or tokens are long enough for it not to matter";
+  }
   claim.why +=
-      " eps and float32 take keys off it. That shows where keys lie close together and what enters the norm "
-      "is short: eps shortens a short token more than a long one, and by more than the sphere bends between "
-      "neighbours. The same norm of the same tokens is decided three times: in float64 without eps, in "
-      "float64 with it, and as the model computes it; robust is what no rounding to float32 can have caused.";
+      " Only eps and float32 take keys off it, which shows while keys lie close together and what enters the "
+      "norm is short: eps shortens a short token more than a long one, and by more than the sphere bends "
+      "between neighbours. The same norm of the same tokens is decided three times: in float64 without eps, "
+      "in float64 with it, and as the model computes it; robust is what no rounding to float32 can have "
+      "caused.";
   return claim;
 }
 
@@ -322,7 +337,7 @@ Claim head_claim(std::span<const TextEvidence> runs) {
   Claim claim = claim_of("§1, §4.2", "LayerNorm makes every key selectable",
                          "0 % unselectable with LayerNorm; keys of heads were not looked at");
   const Runs with = of_norm(runs, kWithScaling), without = of_norm(runs, kWithoutScaling);
-  const KeyTally model = all_of(with, &LayerTally::after);
+  const KeyTally model = trained_of(with, &LayerTally::after);
   if (model.keys == 0) {
     claim.measured = "not run";
     return claim;
@@ -336,7 +351,7 @@ Claim head_claim(std::span<const TextEvidence> runs) {
   claim.measured = fmt::format(
       "after the norm {} of {} keys; in the heads, mean over heads, {} with LayerNorm, {} without scaling",
       model.unselectable, model.keys, by_layer(with, in_heads), by_layer(without, in_heads));
-  const KeyTally scaled = all_of(with, &LayerTally::sphere);
+  const KeyTally scaled = trained_of(with, &LayerTally::sphere);
   if (model.unselectable > 0 && (scaled.keys == 0 || scaled.unselectable > 0)) {
     claim.holds = Holds::no;
   } else if (model.unselectable == 0 && heads.unselectable == 0) {
