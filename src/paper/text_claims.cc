@@ -693,11 +693,17 @@ Figure selectability_trend(std::span<const TextEvidence> runs, const TextRecipe&
       trend_panel(runs, kWithScaling, "With LayerNorm: before the norm (Table 2)", before, kTable2));
   figure.panels.push_back(
       trend_panel(runs, kWithScaling, "With LayerNorm: after the norm (Tables 1, 2)", after, kZeros));
+  figure.panels.push_back(trend_panel(runs, kWithScaling,
+                                      "With LayerNorm: the same by projection and scaling alone, without eps",
+                                      sphere, {}));
   figure.panels.push_back(
       trend_panel(runs, kWithScaling, "With LayerNorm: in the heads, mean over heads", in_heads, {}));
   figure.panels.push_back(
       trend_panel(runs, kWithoutScaling, "Without scaling: in the heads, mean over heads", in_heads, {}));
-  figure.caption = scale_caption(recipe) + "The paper shows the end of training only. " + seeds_caption(runs);
+  figure.caption = scale_caption(recipe) +
+                   "The paper shows the end of training only. What is unselectable after LayerNorm, its eps "
+                   "has taken off the sphere. " +
+                   seeds_caption(runs);
   return curves("selectability", "Unselectable keys while the language model learns", figure);
 }
 

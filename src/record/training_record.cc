@@ -129,6 +129,14 @@ TrainingRecord::TrainingRecord(const fs::path& directory, std::string_view comma
                                const Provenance& provenance, const Json& options, std::string settings)
     : TrainingRecord(RunDirectory(directory), std::move(settings)) {
   if (directory_.holds_run()) {
+    try {
+      read_config(directory, command);
+    } catch (const InputError& error) {
+      throw InputError(
+          fmt::format("'{}' holds a run already, which cannot be gone on with here: {} Name a "
+                      "new directory.",
+                      directory.string(), error.what()));
+    }
     throw InputError(
         fmt::format("'{}' holds a run already; go on with it by --resume {}, or name a new directory.",
                     directory.string(), directory.string()));

@@ -92,6 +92,11 @@ TEST_F(AnyTrainingRecord, KnowsItsOptionsAndItsCommand) {
   EXPECT_EQ(TrainingRecord::options(place("run"), "train lm")["rate"], 0.5);
   EXPECT_THROW(TrainingRecord::options(place("run"), "train majority"), InputError);
   expect_mentions(message_of([&] { begin("run"); }), {"holds a run already", "--resume"});
+  // What would not help is not advised.
+  const std::string other = message_of(
+      [&] { TrainingRecord(place("run"), "train majority", provenance(1, 1), Json::object(), ""); });
+  expect_mentions(other, {"holds a run already", "'normscope train lm'", "new directory"});
+  EXPECT_EQ(other.find("--resume"), std::string::npos) << other;
 }
 
 TEST_F(AnyTrainingRecord, GoesOnOnlyWithWhatItWrote) {
