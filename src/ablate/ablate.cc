@@ -289,7 +289,7 @@ class Ablating {
       auto count = static_cast<std::size_t>(std::lround(kHiddenShare * static_cast<double>(places.size())));
       count = std::min(std::max<std::size_t>(count, 1), places.size());
       std::vector<std::uint32_t> ids = windows_[w];
-      std::vector<Question>& questions = hidden_questions_.emplace_back();
+      std::vector<ProbeQuestion>& questions = hidden_questions_.emplace_back();
       for (std::size_t k = 0; k < count; ++k) {
         std::swap(places[k], places[k + random.below(places.size() - k)]);
         questions.push_back({places[k], ids[places[k]]});
@@ -608,7 +608,7 @@ class Ablating {
   std::size_t batch_ = 1, total_ = 0, done_ = 0, layer_ = 0;
   HeadWeights head_;
   std::vector<std::vector<std::uint32_t>> hidden_, prompt_ids_;
-  std::vector<std::vector<Question>> hidden_questions_;
+  std::vector<std::vector<ProbeQuestion>> hidden_questions_;
   Probe probe_;
   Ablation result_;
 };

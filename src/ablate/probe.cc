@@ -143,7 +143,7 @@ Probe make_probe(const ModelSpec& spec, const AblateSettings& settings) {
 }
 
 Answers answer(const ModelSpec& spec, const HeadWeights& head, MatrixView<const float> tokens,
-               std::span<const Question> questions, std::span<const std::uint32_t> offers) {
+               std::span<const ProbeQuestion> questions, std::span<const std::uint32_t> offers) {
   Answers sum;
   for (std::size_t first = 0; first < questions.size(); first += kLogitRows) {
     const auto some = questions.subspan(first, std::min(kLogitRows, questions.size() - first));

@@ -12,15 +12,15 @@
 namespace normscope {
 
 // The row of final tokens whose logits answer, and the id that is right.
-struct Question {
+struct ProbeQuestion {
   std::size_t row = 0;
   std::uint32_t target = 0;
 };
 
 struct Prompt {
   std::vector<std::uint32_t> ids;
-  std::vector<Question> questions;
-  std::vector<Question> first;        // the same kind of question where nothing can be retrieved
+  std::vector<ProbeQuestion> questions;
+  std::vector<ProbeQuestion> first;   // the same kind of question where nothing can be retrieved
   std::vector<std::uint32_t> offers;  // ids among which `choice` chooses
   // Of each token of a second copy, the token to be found; none: not asked.
   std::vector<std::optional<std::size_t>> finds;
@@ -40,7 +40,7 @@ struct Answers {
 };
 // tokens: after the last layer and the final norm, n × d. At least one question.
 Answers answer(const ModelSpec& spec, const HeadWeights& head, MatrixView<const float> tokens,
-               std::span<const Question> questions, std::span<const std::uint32_t> offers);
+               std::span<const ProbeQuestion> questions, std::span<const std::uint32_t> offers);
 
 // The chance that a token picked at random, not the query itself, is the one to be found; mean over queries.
 double chance_of_finding(const ModelSpec& spec, const Prompt& prompt);

@@ -26,7 +26,7 @@ std::uint64_t generated_tokens(const TextPlan& plan, double held_out_share) {
   return static_cast<std::uint64_t>(std::min(enough, static_cast<double>(kGeneratedTokens)));
 }
 
-TextData resolve(const TextCall& call, const TextPlan& plan, const Common& common) {
+TextData resolve(const TrainTextCall& call, const TextPlan& plan, const Common& common) {
   TextData data;
   if (!call.text.empty() && !call.corpus.empty())
     throw InputError("--text and --corpus both name the text to train on; give one of them.");
@@ -113,7 +113,7 @@ void add_train_lm(CLI::App& train, Common& common) {
                   {"train lm --norm layernorm,center --out runs/lm", "train lm --text book.txt --steps 2000",
                    "train lm --corpus grammar --tokenizer bytes --context 128 --steps 500",
                    "train lm --resume runs/lm", "scan runs/lm/models/center-seed11 --text book.txt"});
-  auto call = std::make_shared<TextCall>();
+  auto call = std::make_shared<TrainTextCall>();
   const auto add = [&](const char* name, std::string& text, const char* type, const char* help) {
     command->add_option(name, text, help)->type_name(type);
   };

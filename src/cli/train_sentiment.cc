@@ -35,7 +35,7 @@ std::string default_source(const Common& common) {
   return "grammar";
 }
 
-TextData resolve(const TextCall& call, const TextPlan&, const Common& common) {
+TextData resolve(const TrainTextCall& call, const TextPlan&, const Common& common) {
   TextData data;
   if (!call.data_seed.empty()) data.seed = parse_count(call.data_seed, "--data-seed", 0, UINT64_MAX);
   data.held_out_share = call.held_out.empty() ? 0.2 : parse_number(call.held_out, "--test-share", 1e-6, 0.99);
@@ -153,7 +153,7 @@ void add_train_sentiment(CLI::App& train, Common& common) {
       {"train sentiment --steps 2000 --out runs/sentiment", "train sentiment --norm none,layernorm --seeds 3",
        "train sentiment --data train.tsv --test dev.tsv --text-column sentence --label-column label",
        "train sentiment --resume runs/sentiment"});
-  auto call = std::make_shared<TextCall>();
+  auto call = std::make_shared<TrainTextCall>();
   const auto add = [&](const char* name, std::string& text, const char* type, const char* help) {
     command->add_option(name, text, help)->type_name(type);
   };

@@ -23,37 +23,38 @@ constexpr const char* kModels = "models";
 
 struct Setting {
   const char* name;
-  std::string TextCall::*text;
+  std::string TrainTextCall::*text;
   const char* type;
   const char* help;
 };
 constexpr Setting kSettings[] = {
-    {"--seeds", &TextCall::seeds, "LIST",
+    {"--seeds", &TrainTextCall::seeds, "LIST",
      "Seeds of the runs: 10: the paper's ten (3: its first three); 11,42: a list [that of --seed]"},
-    {"--dimension", &TextCall::dimension, "N", "Width d of the model [8]"},
-    {"--layers", &TextCall::layers, "N", "Layers [4]"},
-    {"--heads", &TextCall::heads, "N", "Attention heads [4]"},
-    {"--learning-rate", &TextCall::learning_rate, "X",
+    {"--dimension", &TrainTextCall::dimension, "N", "Width d of the model [8]"},
+    {"--layers", &TrainTextCall::layers, "N", "Layers [4]"},
+    {"--heads", &TrainTextCall::heads, "N", "Attention heads [4]"},
+    {"--learning-rate", &TrainTextCall::learning_rate, "X",
      "Learning rate of AdamW, which falls linearly to 0 over the steps [5e-5]"},
-    {"--warmup", &TextCall::warmup, "N", "Steps over which it first rises from 0 [0]"},
-    {"--weight-decay", &TextCall::weight_decay, "X", "Decoupled weight decay [0]"},
-    {"--clip", &TextCall::clip, "X", "Largest norm of the gradient; 0: no limit [0]"},
-    {"--dropout", &TextCall::dropout, "P", "Share of numbers that dropout leaves out [0.1]"},
-    {"--steps", &TextCall::steps, "N", "Training steps [50000]"},
-    {"--data-seed", &TextCall::data_seed, "N",
+    {"--warmup", &TrainTextCall::warmup, "N", "Steps over which it first rises from 0 [0]"},
+    {"--weight-decay", &TrainTextCall::weight_decay, "X", "Decoupled weight decay [0]"},
+    {"--clip", &TrainTextCall::clip, "X", "Largest norm of the gradient; 0: no limit [0]"},
+    {"--dropout", &TrainTextCall::dropout, "P", "Share of numbers that dropout leaves out [0.1]"},
+    {"--steps", &TrainTextCall::steps, "N", "Training steps [50000]"},
+    {"--data-seed", &TrainTextCall::data_seed, "N",
      "Seed of text that a grammar writes, and of the choice of texts to test on [0]"},
-    {"--checkpoint-every", &TextCall::checkpoint_every, "N",
+    {"--checkpoint-every", &TrainTextCall::checkpoint_every, "N",
      "Steps between two checkpoints, rounded up to a record [half a minute]"},
-    {"--save-every", &TextCall::save_every, "N",
+    {"--save-every", &TrainTextCall::save_every, "N",
      "With --out: also keep the model every N steps, rounded up to a record"},
-    {"--resume", &TextCall::resume, "DIR", "Go on with the training in this directory"},
+    {"--resume", &TrainTextCall::resume, "DIR", "Go on with the training in this directory"},
 };
 
 bool classifies(const TextPlan& plan) {
   return plan.settings.spec.classes > 0;
 }
 
-TextPlan parse_plan(const TextCommand& kind, const TextCall& call, const Common& common, bool seed_given) {
+TextPlan parse_plan(const TextCommand& kind, const TrainTextCall& call, const Common& common,
+                    bool seed_given) {
   TextPlan plan;
   plan.settings = kind.defaults;
   plan.batch = kind.batch;
@@ -361,11 +362,7 @@ void note_what_cannot_be_written(const TextTraining& training, const Common& com
 
 }  // namespace
 
-std::string lasting_path(const std::string& path) {
-  return path == "-" || path.empty() ? path : fs::absolute(path).lexically_normal().string();
-}
-
-void add_text_options(CLI::App& command, TextCall& call, const TextCommand& kind) {
+void add_text_options(CLI::App& command, TrainTextCall& call, const TextCommand& kind) {
   // Runs have seeds of their own, of which the paper's first is the default.
   command.get_option("--seed")
       ->description("Seed of a single run; same seed, same result [11]")
@@ -378,7 +375,8 @@ void add_text_options(CLI::App& command, TextCall& call, const TextCommand& kind
   command.footer(command.get_footer() + "\n\nNorms: " + norm_list());
 }
 
-void run_text(const TextCommand& kind, const TextCall& call, const Common& common, const CLI::App& command) {
+void run_text(const TextCommand& kind, const TrainTextCall& call, const Common& common,
+              const CLI::App& command) {
   const Executor executor(common.threads);
   const bool resume = resumes(command, {"--checkpoint-every"});
   std::optional<TextRecord> record;

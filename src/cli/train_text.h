@@ -16,7 +16,7 @@
 namespace normscope::cli {
 
 // As typed; empty: the default.
-struct TextCall {
+struct TrainTextCall {
   std::string norm, seeds, dimension, layers, heads, feed_forward, context, batch, learning_rate, warmup,
       weight_decay, clip, dropout, steps, evaluate_every, checkpoint_every, save_every, tokenizer, data_seed,
       held_out, resume;
@@ -46,17 +46,15 @@ struct TextCommand {
   std::size_t batch, context;
   const char* norm;
   // What the call says of the texts, with defaults that depend on what was fetched (a note says which).
-  std::function<TextData(const TextCall&, const TextPlan&, const Common&)> resolve;
+  std::function<TextData(const TrainTextCall&, const TextPlan&, const Common&)> resolve;
   // The texts of a plan, read (anew).
   std::function<ReadTexts(const TextPlan&, const Executor&)> read;
   TrainingAbout about;
 };
 
-void add_text_options(CLI::App& command, TextCall& call, const TextCommand& kind);
-void run_text(const TextCommand& kind, const TextCall& call, const Common& common, const CLI::App& command);
-
-// Absolute, so that a run can be gone on with from anywhere; "-" stays.
-std::string lasting_path(const std::string& path);
+void add_text_options(CLI::App& command, TrainTextCall& call, const TextCommand& kind);
+void run_text(const TextCommand& kind, const TrainTextCall& call, const Common& common,
+              const CLI::App& command);
 
 void add_train_lm(CLI::App& train, Common& common);
 void add_train_sentiment(CLI::App& train, Common& common);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 
 #include "normscope/error.h"
 
@@ -46,6 +47,10 @@ Tensor tensor(const std::string& name, const Matrix<double>& matrix) {
 }
 
 }  // namespace
+
+std::string lasting_path(const std::string& path) {
+  return path == "-" || path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
 
 bool resumes(const CLI::App& command, std::initializer_list<std::string_view> allowed) {
   constexpr std::string_view harmless[] = {"--resume", "--threads", "--json", "--quiet"};

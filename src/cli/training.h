@@ -25,6 +25,9 @@ struct TrainingTime {
   }
 };
 
+// Absolute, so that a run can be gone on with from anywhere; "-" stays.
+std::string lasting_path(const std::string& path);
+
 // Whether --resume was given. Throws InputError if anything but `allowed` and the options that do not change
 // results was given with it, or if an option was given an empty value, which would be taken for its default.
 bool resumes(const CLI::App& command, std::initializer_list<std::string_view> allowed = {});

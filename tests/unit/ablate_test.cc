@@ -316,7 +316,7 @@ TEST(RetrievalProbe, EveryAnswerStandsInThePromptAfterWhatAsksForIt) {
       EXPECT_EQ(prompt.ids.front(), 1u);
       EXPECT_EQ(prompt.ids.back(), 2u);
       ASSERT_FALSE(prompt.questions.empty());
-      for (const Question& question : prompt.questions) {
+      for (const ProbeQuestion& question : prompt.questions) {
         EXPECT_EQ(prompt.ids[question.row + 1], question.target);
         // Before, the same token was followed by the answer.
         bool stood = false;
