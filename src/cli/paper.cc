@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kCommand = "paper";
 struct PaperCall {
-  std::string only, seeds, steps, text_steps, samples, models, text, resume;
+  std::string only, seeds, steps, text_steps, samples, models, text, corpus, reviews, resume;
   bool full = false;
 };
 
@@ -127,6 +127,8 @@ PaperPlan resolve(const PaperCall& call, const Common& common) {
   wishes.scale = call.full ? TextScale::published : is_short ? TextScale::brief : TextScale::reduced;
   if (!call.text_steps.empty()) wishes.steps = parse_count(call.text_steps, "--text-steps", 1, 1'000'000'000);
   if (!call.seeds.empty()) wishes.seeds = count;
+  wishes.corpus = call.corpus;
+  wishes.reviews = call.reviews;
   resolve_text(plan, wishes);
   return plan;
 }
@@ -431,8 +433,8 @@ void add_paper(CLI::App& app, Common& common) {
       ->type_name("N");
   command
       ->add_option("--text-steps", call->text_steps,
-                   "Training steps of the language and the sentiment model [600 and 1200; all parts at once: "
-                   "few; with --full 50000]")
+                   "Training steps of the language and the sentiment model [800 and 1200; all parts at once: "
+                   "in small; with --full 50000]")
       ->type_name("N");
   command
       ->add_option(
@@ -450,6 +452,17 @@ void add_paper(CLI::App& app, Common& common) {
           "--text", call->text,
           "What they read, and where the sentences of table3 and table4 come from [a built-in text; reviews]")
       ->type_name("FILE");
+  command
+      ->add_option("--corpus", call->corpus,
+                   "What the language model is trained on: imdb, gutenberg, grammar, or a text file, such as "
+                   "the paper's Wikipedia [the first that was fetched]")
+      ->type_name("NAME");
+  command
+      ->add_option(
+          "--reviews", call->reviews,
+          "What the sentiment model is trained on, and sentences come from: imdb, grammar, or a file "
+          "as of `train sentiment --data`, such as the paper's SST-2 [imdb if it was fetched]")
+      ->type_name("NAME");
   command->add_flag("--full", call->full,
                     "The published number of training steps, and 200 samples; the text parts then take days");
   command->add_option("--resume", call->resume, "Go on with the run in this directory")->type_name("DIR");

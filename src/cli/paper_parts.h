@@ -21,7 +21,7 @@ namespace normscope::cli {
 
 // How the language model of Fig. 4 and Tables 1 to 3 is trained and looked at.
 struct LanguagePlan {
-  std::string corpus, tokenizer;  // by name
+  std::string corpus, tokenizer;  // by name; a corpus may also be a file
   std::size_t seeds = 4;          // the first of the plan's
   std::size_t batch = 2, context = 1024;
   // 60 times the published rate over 800 in place of 50 000 steps: its sum over the steps, which is about
@@ -36,7 +36,7 @@ struct LanguagePlan {
 };
 // The same of the sentiment model of Table 4.
 struct SentimentPlan {
-  std::string reviews, tokenizer;
+  std::string reviews, tokenizer;  // by name; reviews may also be a file
   std::size_t seeds = 3;
   // Of the published 128 tokens and 3072 hidden units: so wide, nothing is learned within minutes at any
   // rate.
@@ -47,7 +47,7 @@ struct SentimentPlan {
 };
 // Where the sentences of Tables 3 and 4 come from, and how many are looked at.
 struct SentencePlan {
-  std::string reviews;  // by name; unless the plan has a text
+  std::string reviews;  // as above; unless the plan has a text
   std::size_t count = 200;
 };
 
@@ -139,6 +139,7 @@ struct TextWishes {
   TextScale scale = TextScale::reduced;
   std::optional<std::uint64_t> steps;  // of both trainings
   std::optional<std::size_t> seeds;
+  std::string corpus, reviews;  // names or files; empty: what was fetched
 };
 // Fills in what the text parts of the plan need, by what has been fetched.
 void resolve_text(PaperPlan& plan, const TextWishes& wishes);

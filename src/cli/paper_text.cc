@@ -45,9 +45,29 @@ std::string text_tokenizer_at_hand() {
   }
 }
 
-LabelledSplit reviews_by_name(const std::string& name, std::uint64_t seed) {
+bool is_corpus_name(const std::string& name) {
+  return name == "imdb" || name == "gutenberg" || name == "grammar";
+}
+std::unique_ptr<const Corpus> open_corpus(const std::string& name, std::uint64_t seed) {
+  return is_corpus_name(name) ? corpus_by_name(name, seed) : text_corpus(std::span(&name, 1));
+}
+
+bool is_review_name(const std::string& name) {
+  return name == "imdb" || name == "grammar";
+}
+LabelledSplit open_reviews(const std::string& name, std::uint64_t seed) {
+  constexpr double test_share = 0.2;
   if (name == "imdb") return imdb_reviews();
-  return split_labelled(grammar_reviews(kGrammarReviews, seed), 0.2, seed);
+  return split_labelled(name == "grammar" ? grammar_reviews(kGrammarReviews, seed) : read_labelled(name),
+                        test_share, seed);
+}
+
+// A file that is read again when the run is gone on with, from wherever that is.
+std::string lasting_file(const std::string& file, const char* option) {
+  if (file == "-")
+    throw InputError(
+        fmt::format("{}: a run that can be gone on with needs a file, not standard input.", option));
+  return lasting_path(file);
 }
 
 // So many rows, evenly spaced, for they may lie sorted; 0: all.
@@ -106,7 +126,7 @@ Sentences sentences_for(const PaperPlan& plan, const TrainingTokenizer& tokenize
     take(short_sentences(read_text_file(plan.text, "--text"), SIZE_MAX));
     found.source = label_of_source(plan.text);
   } else {
-    LabelledTexts reviews = reviews_by_name(wanted.reviews, plan.seed).test;
+    LabelledTexts reviews = open_reviews(wanted.reviews, plan.seed).test;
     thin_out(reviews, 4 * wanted.count);  // not every review begins with a sentence that will do
     for (const LabelledText& row : reviews.rows) take(short_sentences(row.text, 1));
     found.source = "reviews: " + reviews.description;
@@ -238,7 +258,7 @@ void write_models(const fs::path& directory, const TextStudy& study) {
 TextStudy study_language(const Audit& audit) {
   const LanguagePlan& wanted = *audit.plan.language;
   const auto tokenizer = std::make_shared<const TrainingTokenizer>(training_tokenizer(wanted.tokenizer));
-  const std::unique_ptr<const Corpus> corpus = corpus_by_name(wanted.corpus, audit.plan.seed);
+  const std::unique_ptr<const Corpus> corpus = open_corpus(wanted.corpus, audit.plan.seed);
   const TokenStream stream =
       token_stream(*corpus, *tokenizer, {wanted.context, wanted.most_tokens, kHeldOutShare}, audit.executor);
 
@@ -252,7 +272,8 @@ TextStudy study_language(const Audit& audit) {
   plan.runs = runs_of(audit.plan, wanted.seeds, {kWithScaling, kWithoutScaling});
   plan.batch = wanted.batch;
   plan.context = wanted.context;
-  plan.data.source = wanted.corpus;
+  plan.data.source = corpus->name();
+  if (!is_corpus_name(wanted.corpus)) plan.data.files = {wanted.corpus};
   plan.data.seed = audit.plan.seed;
   plan.data.most_tokens = wanted.most_tokens;
   plan.data.held_out_share = kHeldOutShare;
@@ -374,7 +395,7 @@ void show_sentences(Audit& audit, const TextStudy& study, const char* norm, cons
 
 TextStudy study_sentiment(const Audit& audit) {
   const SentimentPlan& wanted = *audit.plan.sentiment;
-  LabelledSplit reviews = reviews_by_name(wanted.reviews, audit.plan.seed);
+  LabelledSplit reviews = open_reviews(wanted.reviews, audit.plan.seed);
   thin_out(reviews.training, wanted.training_texts);
   thin_out(reviews.test, wanted.test_texts);
   const auto tokenizer = std::make_shared<const TrainingTokenizer>(
@@ -395,7 +416,8 @@ TextStudy study_sentiment(const Audit& audit) {
   plan.runs = runs_of(audit.plan, wanted.seeds, {"none"});
   plan.batch = wanted.batch;
   plan.context = wanted.most_tokens;
-  plan.data.source = wanted.reviews;
+  plan.data.source = reviews.training.name;
+  if (!is_review_name(wanted.reviews)) plan.data.files = {wanted.reviews};
   plan.data.seed = audit.plan.seed;
   plan.data.tokenizer = wanted.tokenizer;
   plan.data.description = reviews.training.description;
@@ -442,11 +464,13 @@ void set_steps(std::uint64_t steps, std::uint64_t& all, std::uint64_t& evaluate_
 
 LanguagePlan resolved_language(const PaperPlan& plan, const TextWishes& wishes) {
   LanguagePlan language;
-  language.corpus = default_corpus(plan.seed)->name();
+  language.corpus = wishes.corpus;
+  if (language.corpus.empty()) language.corpus = default_corpus(plan.seed)->name();
   language.tokenizer = default_language_tokenizer().name;
   if (wishes.scale == TextScale::brief) {
     language.tokenizer = "bytes";
     language.batch = 1;
+    language.steps = 400;
     language.held_out = 4;
     language.windows = 2;
     language.trend_windows = 1;
@@ -475,7 +499,7 @@ LanguagePlan resolved_language(const PaperPlan& plan, const TextWishes& wishes) 
 
 SentimentPlan resolved_sentiment(const PaperPlan& plan, const TextWishes& wishes) {
   SentimentPlan sentiment;
-  sentiment.reviews = corpus::has_fetched("imdb") ? "imdb" : "grammar";
+  sentiment.reviews = wishes.reviews;
   sentiment.tokenizer = text_tokenizer_at_hand();
   if (wishes.scale == TextScale::brief) {
     sentiment.steps = 600;
@@ -504,15 +528,30 @@ bool needs_text(const PaperPlan& plan) {
   return needs_language(plan) || plan.has("table4");
 }
 
-void resolve_text(PaperPlan& plan, const TextWishes& wishes) {
+void resolve_text(PaperPlan& plan, const TextWishes& given) {
+  TextWishes wishes = given;
+  // What is wrong with a text is better told before the first part than after an hour.
+  if (!wishes.corpus.empty()) {
+    if (!needs_language(plan))
+      throw InputError("--corpus is for fig4, table1, table2 and table3, none of which --only names.");
+    if (!is_corpus_name(wishes.corpus)) wishes.corpus = lasting_file(wishes.corpus, "--corpus");
+    open_corpus(wishes.corpus, plan.seed);
+  }
+  if (wishes.reviews.empty()) {
+    wishes.reviews = corpus::has_fetched("imdb") ? "imdb" : "grammar";
+  } else {
+    if (!needs_sentences(plan))
+      throw InputError("--reviews is for table3 and table4, none of which --only names.");
+    if (!is_review_name(wishes.reviews)) wishes.reviews = lasting_file(wishes.reviews, "--reviews");
+    open_reviews(wishes.reviews, plan.seed);
+  }
   if (needs_language(plan)) plan.language = resolved_language(plan, wishes);
   if (plan.has("table4")) plan.sentiment = resolved_sentiment(plan, wishes);
   if (!needs_sentences(plan)) return;
   SentencePlan sentences;
-  sentences.reviews = corpus::has_fetched("imdb") ? "imdb" : "grammar";
+  sentences.reviews = wishes.reviews;
   if (wishes.scale == TextScale::brief) sentences.count = 50;
   plan.sentences = sentences;
-  // What is wrong with the text is better told before the first part than after an hour.
   if (!plan.text.empty()) sentences_for(plan, training_tokenizer("bytes"), SIZE_MAX);
 }
 
