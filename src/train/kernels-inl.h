@@ -71,17 +71,16 @@ HWY_INLINE void product_columns(std::size_t rows, std::size_t depth, Weights<T> 
                                 const T* in, std::size_t in_stride, T* out, std::size_t out_stride) {
   // About a dozen sums at once hide the time a multiply-add takes.
   constexpr std::size_t kTile = kVectors > 2 ? 3 : kVectors == 2 ? 4 : 8;
-  std::size_t m = 0;
-  const auto tile = [&](auto rows_of_tile) HWY_ATTR {
+  const auto tile = [&](std::size_t m, auto rows_of_tile) HWY_ATTR {
     constexpr std::size_t kRows = decltype(rows_of_tile)::value;
     const Weights<T> of_rows = {weights.data + m * weights.row, weights.row, weights.col};
     product_tile<kStart, kFinish, kRows, kVectors>(depth, of_rows, bias + (kStart == Start::bias ? m : 0), in,
                                                    in_stride, out + m * out_stride, out_stride);
-    m += kRows;
   };
-  while (m + kTile <= rows) tile(std::integral_constant<std::size_t, kTile>());
-  while (m + 2 <= rows) tile(std::integral_constant<std::size_t, 2>());
-  while (m < rows) tile(std::integral_constant<std::size_t, 1>());
+  std::size_t m = 0;
+  for (; m + kTile <= rows; m += kTile) tile(m, std::integral_constant<std::size_t, kTile>());
+  for (; m + 2 <= rows; m += 2) tile(m, std::integral_constant<std::size_t, 2>());
+  for (; m < rows; ++m) tile(m, std::integral_constant<std::size_t, 1>());
 }
 
 // Calls body(std::integral_constant vectors, first column) over `columns` in tiles of four vectors and fewer.
