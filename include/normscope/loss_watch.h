@@ -4,12 +4,13 @@
 //   not finite  the loss, or a number of the gradient or the parameters: at once
 //   spike       `patience` losses in a row above a limit: one hard batch is none, however high
 //
-//   limit = min(μ + m(μ), μ₀ + m(μ₀)),   m(x) = max(6δ, x/4, 0.1)
+//   limit = min(μ + m(μ), μ₀ + m(μ₀), 2l₀ + 0.1),   m(x) = max(6δ, x/4, 0.1)
 //
 // μ is the running mean of the losses, δ that of |loss − μ| (both forget with 1/64 a step; for normal noise
-// 6δ is 4.8 sd), μ₀ the mean of the first 32, during which nothing is a spike: above it a training is worse
-// than before it began. Losses above the limit are not learned from, so that a spike cannot raise what
-// it is measured by. Losses are in nats and not negative; with other losses 0.1 means something else.
+// 6δ is 4.8 sd), μ₀ the mean of the first 32: above it a training is worse than when it began. l₀ is the very
+// first loss; twice that is the limit of the first 32. Losses above the limit are not learned from, so that a
+// spike cannot raise what it is measured by. Losses are in nats and not negative; with other losses 0.1 means
+// something else.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -49,7 +50,7 @@ class LossWatch {
                                   std::string_view largest = {});
   // Whether the last loss was below the limit: only then is the state one to come back to.
   bool calm() const { return high_ == 0; }
-  // Of the next loss; infinite while learning.
+  // Of the next loss; infinite of the first.
   double limit() const;
 
   // All it knows, for a checkpoint: a training that goes on is watched as if it had never stopped. Throws
@@ -62,7 +63,7 @@ class LossWatch {
 
   LossWatchSettings settings_;
   std::uint64_t seen_ = 0, high_ = 0, high_since_ = 0;
-  double mean_ = 0, deviation_ = 0, first_mean_ = 0, high_loss_ = 0;
+  double mean_ = 0, deviation_ = 0, first_mean_ = 0, high_loss_ = 0, first_loss_ = 0;
 };
 
 // The name of the first slot with a number that is not finite; empty: all are. Of the slot with the largest

@@ -11,15 +11,17 @@
 namespace normscope {
 
 double LossWatch::limit() const {
-  if (seen_ < settings_.learning) return std::numeric_limits<double>::infinity();
+  const double from_first =
+      seen_ == 0 ? std::numeric_limits<double>::infinity() : 2 * first_loss_ + settings_.least;
+  if (seen_ < settings_.learning) return from_first;
   const auto above = [&](double mean) {
     return mean + std::max({settings_.deviations * deviation_, settings_.share * mean, settings_.least});
   };
-  return std::min(above(mean_), above(first_mean_));
+  return std::min({above(mean_), above(first_mean_), from_first});
 }
 
 void LossWatch::learn(double loss) {
-  ++seen_;
+  if (seen_++ == 0) first_loss_ = loss;
   // A plain mean until the memory is full.
   const double weight = 1 / static_cast<double>(std::min(seen_, settings_.memory));
   if (seen_ > 1) deviation_ += weight * (std::abs(loss - mean_) - deviation_);
@@ -51,7 +53,8 @@ std::vector<double> LossWatch::state() const {
           mean_,
           deviation_,
           first_mean_,
-          high_loss_};
+          high_loss_,
+          first_loss_};
 }
 
 void LossWatch::restore(std::span<const double> state) {
@@ -59,7 +62,7 @@ void LossWatch::restore(std::span<const double> state) {
     return value >= 0 && value <= 0x1p53 && value == std::floor(value);
   };
   const bool fits =
-      state.size() == 7 && std::all_of(state.begin(), state.begin() + 3, counts) &&
+      state.size() == 8 && std::all_of(state.begin(), state.begin() + 3, counts) &&
       std::all_of(state.begin(), state.end(), [](double value) { return std::isfinite(value); });
   if (!fits) throw InputError("The checkpoint holds a state of the loss that cannot be; start anew.");
   seen_ = static_cast<std::uint64_t>(state[0]);
@@ -69,6 +72,7 @@ void LossWatch::restore(std::span<const double> state) {
   deviation_ = state[4];
   first_mean_ = state[5];
   high_loss_ = state[6];
+  first_loss_ = state[7];
 }
 
 std::string first_not_finite(std::span<const ParameterSlot> slots, std::span<const float> values) {

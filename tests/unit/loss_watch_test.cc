@@ -60,6 +60,17 @@ TEST_F(WatchedLoss, OneHighLossIsNoSpikeAndEightInARowAre) {
   EXPECT_EQ(trouble->usual, 2);
 }
 
+TEST_F(WatchedLoss, AnExplosionAtTheVeryBeginningIsStopped) {
+  std::vector<double> losses = {5.5};
+  for (int step = 1; step < 40; ++step) losses.push_back(300 - step);  // falls, but from where it blew up to
+  const auto trouble = watched(losses);
+  ASSERT_TRUE(trouble.has_value());
+  EXPECT_EQ(trouble->step, 1u);
+  EXPECT_EQ(trouble->usual, 5.5);
+  for (std::size_t step = 8; step < losses.size(); ++step) losses[step] = 5;  // that was only a bad start
+  EXPECT_FALSE(watched(losses).has_value());
+}
+
 TEST_F(WatchedLoss, ASlowRiseAboveTheBeginningIsStopped) {
   std::vector<double> losses;
   for (int step = 0; step < 3000; ++step) losses.push_back(5 + 0.002 * step);
@@ -100,12 +111,12 @@ TEST_F(WatchedLoss, GoesOnAsIfItHadNeverStopped) {
   }
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const std::vector<double>& hostile : {std::vector<double>{},
-                                             {1, 2, 3, 4, 5, 6},
-                                             {1, 2, 3, 4, 5, 6, 7, 8},
-                                             {1, 2, 3, nan, 5, 6, 7},
-                                             {-1, 2, 3, 4, 5, 6, 7},
-                                             {0.5, 2, 3, 4, 5, 6, 7},
-                                             {1, 1e300, 3, 4, 5, 6, 7}})
+                                             {1, 2, 3, 4, 5, 6, 7},
+                                             {1, 2, 3, 4, 5, 6, 7, 8, 9},
+                                             {1, 2, 3, nan, 5, 6, 7, 8},
+                                             {-1, 2, 3, 4, 5, 6, 7, 8},
+                                             {0.5, 2, 3, 4, 5, 6, 7, 8},
+                                             {1, 1e300, 3, 4, 5, 6, 7, 8}})
     EXPECT_THROW(LossWatch().restore(hostile), InputError);
 }
 
