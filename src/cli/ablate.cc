@@ -237,7 +237,7 @@ Json results_json(const Plan& plan, const AblateCall& call, const AblateRun& run
 
 void run_ablate(const AblateCall& call, const Common& common) {
   const Plan plan = resolve(call, common);
-  const auto directory = common.out.empty() ? nullptr : std::make_unique<RunDirectory>(common.out);
+  const auto directory = replaceable_directory(common);
   const Executor executor(common.threads);
   const Provenance made = provenance(common.seed, executor.threads());
   if (directory) directory->write_config("ablate", made, options_json(plan, call).dump());

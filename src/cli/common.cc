@@ -14,6 +14,7 @@
 
 #include "normscope/error.h"
 #include "normscope/norm.h"
+#include "record/json.h"
 
 namespace normscope::cli {
 namespace {
@@ -170,11 +171,22 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
                   if (text.empty()) throw InputError("--out needs the name of a directory.");
                   common.out = text;
                 },
-                "Directory for the files of this run: new, empty, or an earlier run (overwritten, unless it "
-                "is a training)")
+                "Directory for the files of this run: new, empty, or an earlier run, which is overwritten; "
+                "`train` and `paper` neither overwrite runs nor are overwritten")
             ->type_name("DIR"));
   group(command->add_flag("--quiet", common.quiet, "No progress and no notes on standard error"));
   return command;
+}
+
+std::unique_ptr<RunDirectory> replaceable_directory(const Common& common) {
+  if (common.out.empty()) return nullptr;
+  const std::string held = command_of(common.out);
+  if (held == "paper" || held.starts_with("train ")) {
+    throw InputError(fmt::format(
+        "'{}' holds a run of 'normscope {}', over which nothing is written; name a new directory.",
+        common.out, held));
+  }
+  return std::make_unique<RunDirectory>(common.out);
 }
 
 void print(std::string_view text) {

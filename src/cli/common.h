@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -44,6 +45,10 @@ void add_scan(CLI::App& app, Common& common);
 void add_vocab(CLI::App& app, Common& common);
 void add_serve(CLI::App& app, Common& common);
 void add_report(CLI::App& app, Common& common);
+
+// The directory of --out for a run that takes the place of an earlier one; null: there is no --out. Throws
+// InputError as RunDirectory, and if it holds what can be gone on with: a training or an audit of `paper`.
+std::unique_ptr<RunDirectory> replaceable_directory(const Common& common);
 
 // A whole decimal number from low to high. Throws InputError that names `what` (e.g. "--draws").
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,

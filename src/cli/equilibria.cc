@@ -398,7 +398,7 @@ std::string screen(const EquilibriaRun& run, bool trajectories) {
 
 void run_equilibria(const EquilibriaCall& call, const Common& common) {
   const Plan plan = resolve(call);
-  const auto directory = common.out.empty() ? nullptr : std::make_unique<RunDirectory>(common.out);
+  const auto directory = replaceable_directory(common);
   const Executor executor(common.threads);
   const auto start = std::chrono::steady_clock::now();
   const EquilibriaRun run = compute(plan, common, executor);

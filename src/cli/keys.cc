@@ -348,8 +348,7 @@ void run(const KeysCall& call, const Common& common) {
         fmt::format("--norm {} needs learned normals, which a file of keys does not bring: use center or "
                     "layernorm, whose normal is the vector of ones.",
                     printable(call.norm)));
-  std::optional<RunDirectory> directory;
-  if (!common.out.empty()) directory.emplace(common.out);
+  const auto directory = replaceable_directory(common);
   const KeysInput input = read_keys(call, spec);
   const KeyOptions options = resolve(call, input);
   const Executor executor(common.threads);

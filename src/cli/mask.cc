@@ -182,7 +182,7 @@ void run_mask(const MaskCall& call, const Common& common) {
   MaskFigure figure{.panels = resolve(call, common), .caption = {}};
   require_listable(call, common, figure.panels);
   if (!call.edges.empty() && call.edges != "-") require_place_for_file(call.edges);
-  const auto directory = common.out.empty() ? nullptr : std::make_unique<RunDirectory>(common.out);
+  const auto directory = replaceable_directory(common);
   const auto start = std::chrono::steady_clock::now();
   for (Panel& panel : figure.panels) panel.properties = mask_properties(panel.mask);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -395,6 +395,11 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
   if (resume) {
     directory.remove_leftovers();
   } else {
+    const std::string held = command_of(out);
+    if (!held.empty() && held != kCommand) {
+      throw InputError(fmt::format("'{}' holds a run of 'normscope {}'; name a new directory with --out.",
+                                   out.string(), held));
+    }
     if (directory.holds_run()) {
       throw InputError(fmt::format(
           "'{}' holds an earlier run; go on with it by --resume {}, or name a new directory with --out.",

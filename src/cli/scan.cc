@@ -307,7 +307,7 @@ std::string highlighted(const Plan& plan, const ScanRun& run) {
 
 void run_scan(const ScanCall& call, const Common& common) {
   Plan plan = resolve(call, common);
-  const auto directory = common.out.empty() ? nullptr : std::make_unique<RunDirectory>(common.out);
+  const auto directory = replaceable_directory(common);
   const Executor executor(common.threads);
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<TraceWriter> writer;

@@ -303,8 +303,7 @@ void run(const VocabCall& call, const Common& common) {
     throw InputError(fmt::format("--margin is \"{}\": it takes bound (certified lower bounds) or exact.",
                                  printable(call.margin)));
   const std::size_t limit = parse_count(call.limit, "--limit", 0, 1'000'000);
-  std::optional<RunDirectory> directory;
-  if (!common.out.empty()) directory.emplace(common.out);
+  const auto directory = replaceable_directory(common);
   const Vocabulary vocabulary = read_vocabulary(call);
   const Executor executor(common.threads);
   const auto begin = std::chrono::steady_clock::now();

@@ -12,6 +12,8 @@ nlohmann::ordered_json to_json(const Provenance& provenance);
 // config.json of an earlier run, to go on with. Throws InputError if there is none, or if it is of another
 // program, another command or another version.
 nlohmann::ordered_json read_config(const std::filesystem::path& directory, std::string_view command);
+// Whose run a directory holds: "scan", "train lm", …; empty: no run of ours.
+std::string command_of(const std::filesystem::path& directory);
 // JSON has neither NaN nor infinity: they become null.
 nlohmann::ordered_json number_or_null(double value);
 // Bytes that are not UTF-8 (file names may hold any) become U+FFFD. Ends with a newline.

@@ -123,6 +123,11 @@ nlohmann::ordered_json read_config(const fs::path& directory, std::string_view c
   return config;
 }
 
+std::string command_of(const fs::path& directory) {
+  const auto config = config_of(directory);
+  return config.is_null() ? "" : text_member(config, "command");
+}
+
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   takes_bytes_directly(path) ? write_through(path, bytes) : replace(path, bytes);
 }

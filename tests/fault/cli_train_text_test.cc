@@ -312,6 +312,19 @@ TEST_F(TrainTextCommand, WrongCallsAreRefused) {
   expect_refused("train lm --corpus grammar --tokenizer " + path("nowhere"), {"nowhere"});
 }
 
+TEST_F(TrainTextCommand, NothingIsWrittenOverATraining) {
+  finish(kLanguage);
+  write(path("ids.txt"), "1 2 3 4 5 6 7 8 9");
+  const Files before = files_of(path("run"));
+  for (const std::string& call :
+       {"scan " + in_run("models/layernorm-seed11") + " --ids " + path("ids.txt"),
+        std::string("heatmap --n 4 --d 3 --draws 2"), std::string("mask full --n 4"),
+        std::string("equilibria --starts 5 --steps 5"), std::string("collapse --tokens 4 --dim 4 --layers 2"),
+        std::string("paper --only fig1cd")})
+    expect_sentence(run(call + out()), 2, {path("run"), "'normscope train lm'", "new directory"});
+  EXPECT_TRUE(files_of(path("run")) == before);
+}
+
 TEST_F(TrainTextCommand, OnlyTheSameTrainingOnTheSameTextIsGoneOnWith) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += "Sentence number " + std::to_string(i) + " is here.\n";
