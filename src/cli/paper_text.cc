@@ -231,11 +231,13 @@ void take_rows(TextStudy& study) {
   }
 }
 
-void note_trouble(const Audit& audit, const TextStudy& study) {
+void note_trouble(const Audit& audit, const TextStudy& study, const fs::path& directory) {
   for (const TextRun& run : study.training.runs()) {
-    if (run.trouble)
-      note(audit.common, fmt::format("Left out: {}, seed {}: {}", run.id.norm, run.id.seed,
-                                     sentence_of(*run.trouble, std::nullopt)));
+    if (!run.trouble) continue;
+    std::optional<LastGood> good;
+    if (run.step > 0) good = LastGood{directory / kCheckpointFile, run.step};
+    note(audit.common,
+         fmt::format("Left out: {}, seed {}: {}", run.id.norm, run.id.seed, sentence_of(*run.trouble, good)));
   }
 }
 
@@ -327,7 +329,7 @@ TextStudy study_language(const Audit& audit) {
   train(study.training, &record, "Language model", audit.common, audit.executor, &audit.whole, look);
   look();  // a training that had ended before
   take_rows(study);
-  note_trouble(audit, study);
+  note_trouble(audit, study, directory);
   for (TextEvidence& run : study.runs) {
     for (const std::uint64_t step : steps) {
       if (auto tally = read_snapshot(directory / file_of(run.id, step), windows_at(step).size()))
@@ -438,7 +440,7 @@ TextStudy study_sentiment(const Audit& audit) {
   for (const TrainingRunId& id : plan.runs) study.runs.emplace_back().id = id;
   train(study.training, &record, "Sentiment model", audit.common, audit.executor, &audit.whole);
   take_rows(study);
-  note_trouble(audit, study);
+  note_trouble(audit, study, directory);
   write_models(directory, study);
 
   study.recipe.corpus = reviews.training.description;

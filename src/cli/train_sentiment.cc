@@ -151,8 +151,7 @@ void add_train_sentiment(CLI::App& train, Common& common) {
       train, common, "sentiment",
       "A classifier of texts: BERT of any size, by default the paper's without norms",
       {"train sentiment --steps 2000 --out runs/sentiment", "train sentiment --norm none,layernorm --seeds 3",
-       "train sentiment --data train.tsv --test dev.tsv --text-column sentence --label-column label",
-       "train sentiment --resume runs/sentiment"});
+       "train sentiment --data train.tsv --test dev.tsv", "train sentiment --resume runs/sentiment"});
   auto call = std::make_shared<TrainTextCall>();
   const auto add = [&](const char* name, std::string& text, const char* type, const char* help) {
     command->add_option(name, text, help)->type_name(type);

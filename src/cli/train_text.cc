@@ -1,6 +1,6 @@
 #include "cli/train_text.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -314,6 +314,19 @@ std::string screen(const TextPlan& plan, const TextTraining& training, const Rea
   return text;
 }
 
+// Every run that stopped before its end, in one sentence each; empty: none did.
+std::vector<std::string> troubles(const TextTraining& training, const std::optional<fs::path>& checkpoint) {
+  std::vector<std::string> sentences;
+  for (const TextRun& run : training.runs()) {
+    if (!run.trouble) continue;
+    std::optional<LastGood> good;
+    if (checkpoint && run.step > 0) good = LastGood{*checkpoint, run.step};
+    sentences.push_back(
+        fmt::format("{} with seed {}: {}", run.id.norm, run.id.seed, sentence_of(*run.trouble, good)));
+  }
+  return sentences;
+}
+
 std::string report(const TextCommand& kind, const TextPlan& plan, const TextTraining& training,
                    const ReadTexts& texts, const Provenance& origin, const Json& results) {
   std::vector<TrainingSeries> series;
@@ -330,24 +343,9 @@ std::string report(const TextCommand& kind, const TextPlan& plan, const TextTrai
   if (plan.data.generated)
     about.paragraphs.emplace_back(
         "The text was written by a built-in grammar: these are not results on real text.");
-  for (const TextRun& run : training.runs())
-    if (run.trouble)
-      about.paragraphs.push_back(fmt::format("{} with seed {}: {}", run.id.norm, run.id.seed,
-                                             sentence_of(*run.trouble, std::nullopt)));
+  for (std::string& sentence : troubles(training, kCheckpointFile))
+    about.paragraphs.push_back(std::move(sentence));
   return render_html(training_page(about, series, {}, settings_json(plan), origin, results.dump()));
-}
-
-// Every run that stopped before its end, in one sentence each; empty: none did.
-std::vector<std::string> troubles(const TextTraining& training, const std::optional<fs::path>& checkpoint) {
-  std::vector<std::string> sentences;
-  for (const TextRun& run : training.runs()) {
-    if (!run.trouble) continue;
-    std::optional<LastGood> good;
-    if (checkpoint && run.step > 0) good = LastGood{*checkpoint, run.step};
-    sentences.push_back(
-        fmt::format("{} with seed {}: {}", run.id.norm, run.id.seed, sentence_of(*run.trouble, good)));
-  }
-  return sentences;
 }
 
 void note_what_cannot_be_written(const TextTraining& training, const Common& common) {
@@ -437,8 +435,7 @@ void run_text(const TextCommand& kind, const TrainTextCall& call, const Common& 
       troubles(training, record ? record->checkpoint() : std::optional<fs::path>());
   if (stopped.empty()) return;
   flush_output();
-  for (std::size_t i = 0; i + 1 < stopped.size(); ++i) note(common, stopped[i]);
-  throw Error(stopped.back());
+  throw Error(fmt::format("{}", fmt::join(stopped, "\n")));
 }
 
 }  // namespace normscope::cli

@@ -114,6 +114,23 @@ void judge(Claim& claim, std::optional<bool> shown, const TextRecipe& recipe) {
     claim.why += " GENERATED TEXT: the corpus was written by a built-in grammar and is not language.";
 }
 
+// What a language model must have learned for its keys to be those of a trained one, in nats.
+constexpr double kLearned = 0.5;
+// Empty: the models have learned, as far as can be told.
+std::string hardly_learned(const Runs& runs) {
+  std::vector<double> gains;
+  for (const TextEvidence* run : runs) {
+    if (run->rows.empty()) continue;
+    const double gain = held_out_loss(run->rows.front()) - held_out_loss(run->rows.back());
+    if (std::isfinite(gain)) gains.push_back(gain);
+  }
+  if (gains.empty() || mean_interval(gains).mean >= kLearned) return "";
+  return fmt::format(
+      " The models have hardly learned: their held-out loss fell by {:.2f} nats, and {} are asked for. More "
+      "steps are needed.",
+      mean_interval(gains).mean, kLearned);
+}
+
 // A value of the last row of each run that has one.
 std::vector<double> last_values(const Runs& runs, const RowValue& value) {
   std::vector<double> values;
@@ -283,6 +300,10 @@ Claim share_claim(std::string where, std::string words, const Runs& runs, std::s
   } else if (below > 0) {
     shown = false;
   }
+  if (const std::string untrained = hardly_learned(runs); !untrained.empty()) {
+    shown.reset();
+    claim.why += untrained;
+  }
   judge(claim, shown, recipe);
   return claim;
 }
@@ -417,6 +438,10 @@ Claim words_claim(std::string where, std::string words, const Runs& runs, const 
     shown = false;
   } else if (std::none_of(shares.tokens.begin(), shares.tokens.end(), none)) {
     shown = true;
+  }
+  if (const std::string untrained = hardly_learned(runs); !untrained.empty() && !classifies(recipe)) {
+    shown.reset();
+    claim.why += untrained;
   }
   judge(claim, shown, recipe);
   return claim;
