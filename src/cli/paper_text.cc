@@ -481,7 +481,7 @@ LanguagePlan resolved_language(const PaperPlan& plan, const TextWishes& wishes) 
   if (wishes.scale == TextScale::published) {
     language.batch = 16;
     language.steps = 50'000;
-    language.evaluate_every = 500;
+    language.evaluate_every = 50;  // minutes of all runs: what a kill can cost
     language.learning_rate = 5e-5;
     language.held_out = 64;
     language.windows = 1000;

@@ -128,7 +128,7 @@ void add_train_lm(CLI::App& train, Common& common) {
   add("--held-out", call->held_out, "SHARE", "Share of the text that is measured on, not trained on [0.05]");
   add("--context", call->context, "N", "Tokens of a text, the longest the model takes [1024]");
   add("--feed-forward", call->feed_forward, "N", "Width of the feed-forward part [4 × --dimension]");
-  add("--evaluate-every", call->evaluate_every, "N", "Steps between two records [500]");
+  add("--evaluate-every", call->evaluate_every, "N", "Steps between two records [100]");
   command->add_flag("--train-all", call->train_all,
                     "Also train what the paper froze: gain and bias of the norm before attention, and the "
                     "bias of queries, keys and values");

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 
 #include "cli/train_text.h"
 #include "corpus/fetched_sets.h"
@@ -80,6 +82,14 @@ LabelledSplit split_of(const TextData& data) {
   return {std::move(texts), std::move(test), 0};
 }
 
+// Of the texts to train on, those that are tested too.
+std::size_t count_shared(const LabelledSplit& split) {
+  const auto test = split.test.texts(), training = split.training.texts();
+  const std::unordered_set<std::string_view> tested(test.begin(), test.end());
+  return static_cast<std::size_t>(std::count_if(
+      training.begin(), training.end(), [&](std::string_view text) { return tested.contains(text); }));
+}
+
 // Evenly spaced ones, in their order.
 void keep_most(LabelledTexts& texts, std::size_t most) {
   const std::size_t size = texts.rows.size();
@@ -116,6 +126,9 @@ ReadTexts read(const TextPlan& plan, const Executor& executor) {
                                      test.size(), of_all, split.training.classes.size(), classes);
   if (training->cut + test.cut > 0)
     sentence += fmt::format(" {} were cut to {} tokens.", training->cut + test.cut, plan.context);
+  if (const std::size_t shared = count_shared(split); shared > 0)
+    sentence += fmt::format(" {} of those to train on are tested too: the accuracy is not that of new texts.",
+                            shared);
   if (split.repeated > 0)
     sentence += fmt::format(" {} texts that are tested too were left out of training.", split.repeated);
   return {std::move(batches),
@@ -171,7 +184,8 @@ void add_train_sentiment(CLI::App& train, Common& common) {
       "words]");
   add("--length", call->context, "N", "Tokens of a text; longer texts are cut [128]");
   add("--feed-forward", call->feed_forward, "N", "Width of the feed-forward part [3072]");
-  add("--evaluate-every", call->evaluate_every, "N", "Steps between two records [a twentieth of --steps]");
+  add("--evaluate-every", call->evaluate_every, "N",
+      "Steps between two records [a twentieth of --steps, at most 500]");
   add_text_options(*command, *call, *kind);
   command->callback([kind, call, &common, command] { run_text(*kind, *call, common, *command); });
 }

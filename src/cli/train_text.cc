@@ -79,7 +79,8 @@ TextPlan parse_plan(const TextCommand& kind, const TrainTextCall& call, const Co
   spec.model.positions = language ? plan.context : std::max(spec.model.positions, plan.context);
   number(call.dropout, "--dropout", 0, 1, block.dropout);
   count(call.steps, "--steps", 0, plan.settings.steps);
-  if (!language) plan.settings.evaluate_every = std::max<std::uint64_t>(1, plan.settings.steps / 20);
+  // A checkpoint comes with a record: about a minute of the published models on two cores.
+  plan.settings.evaluate_every = language ? 100 : std::clamp<std::uint64_t>(plan.settings.steps / 20, 1, 500);
   count(call.evaluate_every, "--evaluate-every", 1, plan.settings.evaluate_every);
   count(call.save_every, "--save-every", 1, plan.save_every);
   if (!call.checkpoint_every.empty())

@@ -259,6 +259,15 @@ TEST_F(TrainTextCommand, ALabelledTableTrainsAClassifier) {
   EXPECT_EQ(config["id2label"]["1"], "good");
 }
 
+TEST_F(TrainTextCommand, TextsThatAreBothTrainedOnAndTestedAreCounted) {
+  const std::string table = reviews();
+  const Outcome both = run(kReviews + "--data " + table + " --test " + table);
+  ASSERT_EQ(both.code, 0) << both.err;
+  EXPECT_NE(both.out.find("40 of those to train on are tested too"), std::string::npos) << both.out;
+  const Outcome apart = run(kReviews + "--data " + table);
+  EXPECT_EQ(apart.out.find("tested too"), std::string::npos) << apart.out;
+}
+
 TEST_F(TrainTextCommand, EveryNormOfAClassifierCanBeExchanged) {
   const json result = result_of(kReviews + "--corpus grammar --norm none,layernorm,rmsnorm");
   ASSERT_EQ(result["norms"].size(), 3u);
