@@ -4,13 +4,14 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace normscope::serve {
 
 using std::chrono::milliseconds;
 
-Connection::Connection(socket_t socket, const ConnectionLimits& limits)
+Connection::Connection(int socket, const ConnectionLimits& limits)
     : socket_(socket), limits_(limits), begun_(Clock::now()) {}
 
 bool Connection::wait(short event, milliseconds time) const {
@@ -24,58 +25,48 @@ bool Connection::wait(short event, milliseconds time) const {
   }
 }
 
-bool Connection::is_readable() const {
-  const auto spent = std::chrono::duration_cast<milliseconds>(Clock::now() - begun_);
-  const milliseconds limit = received_ == 0 ? limits_.first : limits_.request;
-  return at_ < filled_ || (spent < limit && wait(POLLIN, limit - spent));
-}
-
-bool Connection::is_writable() const {
-  return wait(POLLOUT, limits_.stall);
-}
-
-ssize_t Connection::read(char* bytes, size_t size) {
-  if (at_ == filled_) {
-    if (received_ >= limits_.request_bytes || !is_readable()) return -1;
-    const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
-    if (got <= 0) return got;
-    at_ = 0;
-    filled_ = static_cast<std::size_t>(got);
-    received_ += filled_;
-  }
-  const std::size_t taken = std::min(size, filled_ - at_);
-  std::copy_n(buffer_.data() + at_, taken, bytes);
-  at_ += taken;
-  return static_cast<ssize_t>(taken);
-}
-
-ssize_t Connection::write(const char* bytes, size_t size) {
+Connection::Head Connection::read_head(std::string& head) {
+  constexpr std::string_view end = "\r\n\r\n";
+  head.clear();
+  std::array<char, 4096> piece;
   for (;;) {
-    if (!is_writable()) return -1;
-    const ssize_t put = ::send(socket_, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (put < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    return put;
+    const auto spent = std::chrono::duration_cast<milliseconds>(Clock::now() - begun_);
+    const milliseconds limit = head.empty() ? limits_.first : limits_.request;
+    if (spent >= limit || !wait(POLLIN, limit - spent)) return head.empty() ? Head::gone : Head::too_slow;
+    const ssize_t got = ::recv(socket_, piece.data(), piece.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) return Head::gone;
+    const std::size_t searched = head.size() - std::min(head.size(), end.size() - 1);
+    head.append(piece.data(), static_cast<std::size_t>(got));
+    const std::size_t found = head.find(end, searched);
+    if (found != std::string::npos) {
+      head.resize(found + end.size());
+      return Head::whole;
+    }
+    if (head.size() >= limits_.request_bytes) return Head::too_long;
   }
 }
 
-void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
-  ip = "127.0.0.1";  // nothing else can reach us, and nobody asks
-  port = 0;
-}
-
-void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
-  ip = "127.0.0.1";
-  port = 0;
+bool Connection::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (!wait(POLLOUT, limits_.stall)) return false;
+    const ssize_t put = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (put < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (put <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
 }
 
 void Connection::linger() {
   constexpr std::size_t most = 1 << 20;
   constexpr milliseconds moment(200);
   ::shutdown(socket_, SHUT_WR);
+  std::array<char, 4096> piece;
   const Clock::time_point end = Clock::now() + moment;
   for (std::size_t taken = 0; taken < most && Clock::now() < end;) {
     if (!wait(POLLIN, std::chrono::duration_cast<milliseconds>(end - Clock::now()))) return;
-    const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    const ssize_t got = ::recv(socket_, piece.data(), piece.size(), MSG_DONTWAIT);
     if (got <= 0) return;
     taken += static_cast<std::size_t>(got);
   }

@@ -1,11 +1,10 @@
 #pragma once
-// One connection, as httplib reads and writes it, with the limits that httplib 0.11 does not have: on the
-// bytes of a request and on the time it may take in all. Otherwise one byte every few seconds would hold a
-// thread for ever, and a line without an end would fill the memory.
-#include <httplib.h>
-
-#include <array>
+// One connection, with limits on the bytes of a request and on the time it may take in all: otherwise one
+// byte every few seconds would hold a thread for ever, and a line without an end would fill the memory.
 #include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
 
 namespace normscope::serve {
 
@@ -16,31 +15,27 @@ struct ConnectionLimits {
   std::chrono::milliseconds stall{20'000};    // while nothing of the answer is taken
 };
 
-class Connection : public httplib::Stream {
+class Connection {
  public:
-  Connection(socket_t socket, const ConnectionLimits& limits);
+  // The socket stays its owner's.
+  Connection(int socket, const ConnectionLimits& limits);
 
-  bool is_readable() const override;
-  bool is_writable() const override;
-  ssize_t read(char* bytes, size_t size) override;
-  ssize_t write(const char* bytes, size_t size) override;
-  void get_remote_ip_and_port(std::string& ip, int& port) const override;
-  void get_local_ip_and_port(std::string& ip, int& port) const override;
-  socket_t socket() const override { return socket_; }
-
-  // Takes what the other side still sends, for a moment: closing with bytes unread would destroy the answer.
+  enum class Head { whole, too_long, too_slow, gone };
+  // Reads up to the first empty line; `head` then ends with it. gone: closed, or silent from the beginning.
+  Head read_head(std::string& head);
+  // Whether all of it was taken.
+  bool write(std::string_view bytes);
+  // Ends the answer and takes what the other side still sends, for a moment: closing with bytes unread would
+  // destroy the answer.
   void linger();
 
  private:
   using Clock = std::chrono::steady_clock;
   bool wait(short event, std::chrono::milliseconds time) const;
 
-  socket_t socket_;
+  int socket_;
   const ConnectionLimits& limits_;
   Clock::time_point begun_;
-  std::size_t received_ = 0;
-  std::array<char, 4096> buffer_{};
-  std::size_t at_ = 0, filled_ = 0;
 };
 
 }  // namespace normscope::serve

@@ -63,6 +63,7 @@ test('the interactive page runs under the policy of the server', async t => {
 test('opens a report, whose buttons work but which cannot look around', async t => {
   const address = await serve(t, runs(t));
   const page = await open(t, address + 'run/0/masks/');
+  await page.locator('img').first().evaluate(image => image.decode());  // leaving before would cancel its request
   await page.click('text=Open the report');
   await page.waitForSelector('figure svg');
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Download SVG')]);

@@ -13,6 +13,7 @@
 #include "normscope/record.h"
 #include "serve/answers.h"
 #include "serve/files.h"
+#include "serve/http.h"
 #include "serve/metrics.h"
 #include "serve/pages.h"
 #include "serve/request.h"
@@ -126,6 +127,38 @@ TEST(ServePath, EncodingComesBack) {
   EXPECT_EQ(query_value("/x?a", "a"), "");
   EXPECT_EQ(query_value("/x?ab=1", "a"), std::nullopt);
   EXPECT_EQ(query_value("/x?a=%0", "a"), std::nullopt);
+}
+
+TEST(ServeRequest, IsReadStrictly) {
+  const auto request = parsed_request("GET /a?b HTTP/1.1\r\nAccept: */*\r\nhOsT:\t localhost:80 \r\n\r\n");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->method, "GET");
+  EXPECT_EQ(request->target, "/a?b");
+  EXPECT_EQ(request->host, "localhost:80");
+  EXPECT_EQ(parsed_request("GET / HTTP/1.0\r\n\r\n")->host, "");
+  EXPECT_EQ(parsed_request("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")->host, "");
+  EXPECT_EQ(parsed_request("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nHost: c\r\n\r\n")->host, "");
+  EXPECT_EQ(parsed_request("GET / HTTP/1.1\r\nX-Host: a\r\n\r\n")->host, "");
+  for (const char* head : {"", "\r\n\r\n", "GET\r\n\r\n", "GET /\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n",
+                           " GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1 \r\n\r\n", "GET / HTTP/2.0\r\n\r\n",
+                           "GET / http/1.1\r\n\r\n", "G(T / HTTP/1.1\r\n\r\n", "GET /\n HTTP/1.1\r\n\r\n",
+                           "GET / HTTP/1.1\r\nHost\r\n\r\n", "GET / HTTP/1.1\r\n: x\r\n\r\n",
+                           "GET / HTTP/1.1\r\nHost : x\r\n\r\n", "GET / HTTP/1.1\r\nA: b\r\n Host: x\r\n\r\n",
+                           "GET / HTTP/1.1\r\nA: b\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\nA: \x01\r\n\r\n"})
+    EXPECT_FALSE(parsed_request(head)) << head;
+}
+
+TEST(ServeAnswer, TellsItsLengthUnlessItHasNone) {
+  Answer given;
+  given.body = "four";
+  given.type = "text/plain";
+  EXPECT_TRUE(
+      answer_head(given).starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n"));
+  EXPECT_TRUE(answer_head(given).ends_with("\r\nConnection: close\r\n\r\n"));
+  given.body.clear();
+  EXPECT_NE(answer_head(given).find("Content-Length: 0\r\n"), std::string::npos);
+  given.status = 204;
+  EXPECT_EQ(answer_head(given).find("Content-Length"), std::string::npos);
 }
 
 TEST_F(ServeFiles, LinksAreNotFollowed) {
