@@ -6,7 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "io/bytes.h"
+#include "io/text_bytes.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 #include "text/utf8.h"
@@ -69,7 +69,7 @@ std::string read_text_file(const std::string& path, std::string_view option) {
   if (std::filesystem::is_directory(path, unreadable))
     throw InputError(
         fmt::format("{}: '{}' is a directory; name a text file in it.", option, printable(path)));
-  const auto bytes = io::open_bytes(path, kMostBytes);
+  const auto bytes = io::open_text(path, kMostBytes).bytes;
   if (bytes->size() > kMostBytes) {
     throw InputError(fmt::format("{}: '{}' is larger than {} MiB; give a part of it.", option,
                                  printable(path), kMostBytes >> 20));

@@ -12,6 +12,7 @@
 #include "corpus/slices.h"
 #include "io/bytes.h"
 #include "io/sentence.h"
+#include "io/text_bytes.h"
 #include "normscope/error.h"
 
 namespace normscope {
@@ -28,7 +29,8 @@ constexpr std::uint64_t kShuffleSeed = 20231019;
 // Files are opened for each read: there may be more of them than a process may hold open.
 struct TextFile {
   std::string path, label;
-  std::shared_ptr<const io::Bytes> stream;  // what is no regular file can be read only once
+  std::shared_ptr<const io::Bytes>
+      stream;  // of what is no regular file, which can be read only once, or was unpacked
   std::uint64_t size = 0;
   std::uint64_t first = 0;  // of its passages
 
@@ -47,10 +49,11 @@ TextFile text_file(const std::string& path) {
   std::error_code ignored;
   if (path != "-" && fs::is_directory(path, ignored))
     io::reject(label, "is a directory", "name the text files in it");
-  TextFile file{path, label, io::open_bytes(path, kMostOfStream), 0, 0};
+  io::TextBytes opened = io::open_text(path, kMostOfStream);
+  TextFile file{path, label, std::move(opened.bytes), 0, 0};
   file.size = file.stream->size();
   if (file.size == 0) io::reject(label, "is empty", "name a file with text to train on");
-  if (path != "-" && fs::is_regular_file(path, ignored)) file.stream.reset();
+  if (path != "-" && !opened.unpacked && fs::is_regular_file(path, ignored)) file.stream.reset();
   return file;
 }
 

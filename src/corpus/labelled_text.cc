@@ -19,6 +19,7 @@
 #include "corpus/table.h"
 #include "io/bytes.h"
 #include "io/sentence.h"
+#include "io/text_bytes.h"
 #include "normscope/error.h"
 
 namespace normscope {
@@ -175,12 +176,12 @@ std::vector<WrittenRow> written_rows(const std::string& path, const LabelledColu
   std::error_code ignored;
   if (path != "-" && std::filesystem::is_directory(path, ignored))
     reject(label, "is a directory", "name a .tsv, .csv, .json or .jsonl file in it");
-  const auto file = io::open_bytes(path, kLongestFile);
+  const auto file = io::open_text(path, kLongestFile).bytes;
   std::string beginning(static_cast<std::size_t>(std::min<std::uint64_t>(file->size(), 65536)), '\0');
   file->read(0, std::as_writable_bytes(std::span(beginning)));
   std::string_view visible = beginning;
   if (visible.starts_with(kByteOrderMark)) visible.remove_prefix(kByteOrderMark.size());
-  const Format format = format_of(path, visible);
+  const Format format = format_of(io::without_compression(path), visible);
   if (file->size() > kLongestFile) read_whole(*file, label);
   if (format == Format::array) return rows_of_array(*file, columns, label);
   const std::string all = read_whole(*file, label);
