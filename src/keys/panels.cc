@@ -1,8 +1,11 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "keys/panels.cc"
-#include <hwy/foreach_target.h>  // must come before highway.h
-
+// In this order, before highway.h.
+// clang-format off
 #include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
+
 #include "keys/panels-inl.h"
 
 #if HWY_ONCE

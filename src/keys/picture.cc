@@ -1,6 +1,6 @@
 #include "keys/picture.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Geometry>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <map>
 #include <numbers>
 
+#include "core/decompose.h"
 #include "normscope/error.h"
 
 namespace normscope {
@@ -161,20 +162,19 @@ std::vector<std::pair<std::size_t, std::size_t>> hull_edges(MatrixView<const dou
 }
 
 PrincipalPicture principal_picture(MatrixView<const double> keys, std::size_t shown) {
-  using Values = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const Eigen::Map<const Values> x(keys.data, static_cast<Eigen::Index>(keys.rows),
-                                   static_cast<Eigen::Index>(keys.cols));
+  const Eigen::Map<const RowMatrix> x(keys.data, static_cast<Eigen::Index>(keys.rows),
+                                      static_cast<Eigen::Index>(keys.cols));
   const Eigen::MatrixXd centred = x.rowwise() - x.colwise().mean();
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(centred, Eigen::ComputeThinV);
-  const Eigen::Index kept = std::min(static_cast<Eigen::Index>(shown), svd.matrixV().cols());
+  const RightSvd svd = right_svd(centred);
+  const Eigen::Index kept = std::min(static_cast<Eigen::Index>(shown), svd.v.cols());
   PrincipalPicture result{Matrix<double>(keys.rows, shown), 1};
-  const Eigen::MatrixXd coordinates = centred * svd.matrixV().leftCols(kept);
+  const Eigen::MatrixXd coordinates = centred * svd.v.leftCols(kept);
   for (std::size_t i = 0; i < keys.rows; ++i) {
     for (Eigen::Index c = 0; c < kept; ++c)
       result.coordinates(i, static_cast<std::size_t>(c)) = coordinates(static_cast<Eigen::Index>(i), c);
   }
-  const double total = svd.singularValues().squaredNorm();
-  if (total > 0) result.share = svd.singularValues().head(kept).squaredNorm() / total;
+  const double total = svd.values.squaredNorm();
+  if (total > 0) result.share = svd.values.head(kept).squaredNorm() / total;
   return result;
 }
 

@@ -138,7 +138,7 @@ Mask::Run Mask::reach(std::size_t first, std::size_t last) const {
 
 Mask unite(const Mask& a, const Mask& b) {
   require_same_size(a, b);
-  if (a.n() == 0) return a;
+  if (a.n() == 0) return {};
   return Mask::from_rows(a.n(), [&](std::size_t i, std::vector<Run>& runs) {
     const auto x = a.row(i), y = b.row(i);
     runs.resize(x.size() + y.size());
@@ -149,7 +149,7 @@ Mask unite(const Mask& a, const Mask& b) {
 
 Mask intersect(const Mask& a, const Mask& b) {
   require_same_size(a, b);
-  if (a.n() == 0) return a;
+  if (a.n() == 0) return {};
   return Mask::from_rows(a.n(), [&](std::size_t i, std::vector<Run>& runs) {
     const auto x = a.row(i), y = b.row(i);
     for (std::size_t p = 0, q = 0; p < x.size() && q < y.size();) {
@@ -162,7 +162,7 @@ Mask intersect(const Mask& a, const Mask& b) {
 
 Mask transpose(const Mask& mask) {
   const std::size_t n = mask.n();
-  if (n == 0) return mask;
+  if (n == 0) return {};
   // Down the rows, a run of column j begins and ends where two rows in turn differ at j.
   const auto row = [&](std::size_t i) { return i < n ? mask.row(i) : std::span<const Run>(); };
   std::vector<std::size_t> starts(n + 1);

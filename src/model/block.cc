@@ -111,7 +111,8 @@ Projected<T> project(const BlockSpec& spec, const BlockWeights<T>& weights, Matr
       unit.heads = static_cast<int>(heads);
       norm_forward<T>(unit, {}, part, part);
     }
-    for (std::size_t p = 0; p < part.rows; ++p) rotate<T>(spec.rotary, spec.width_of_head(), p, part[p]);
+    for (std::size_t p = 0; p < part.rows; ++p)
+      rotate<T>(spec.rotary, spec.width_of_head(), static_cast<double>(p), part[p]);
   }
   return parts;
 }

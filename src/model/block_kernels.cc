@@ -2,8 +2,9 @@
 #define HWY_TARGET_INCLUDE "model/block_kernels.cc"
 #include "model/block_kernels.h"
 
-// foreach_target.h must come before the others.
+// In this order.
 // clang-format off
+#include "core/targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
@@ -12,8 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-
-#include "core/targets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normscope::HWY_NAMESPACE {

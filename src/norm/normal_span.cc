@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/decompose.h"
 #include "normscope/error.h"
 
 namespace normscope {
@@ -26,16 +27,16 @@ NormalSpan::NormalSpan(MatrixView<const double> normals, double unit_roundoff) {
     inverse_norm(i) = 1 / norm;
   }
   // The length of a normal does not change its span: independence is judged on unit normals.
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(unit, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  const Eigen::VectorXd& singular = svd.singularValues();
+  const ThinSvd svd = jacobi_svd(unit);
+  const Eigen::VectorXd& singular = svd.values;
   if (singular(k - 1) <= 2 * unit_roundoff * static_cast<double>(d) * singular(0)) {
     throw InputError(fmt::format(
         "the {} normals are linearly dependent (singular values of the unit normals from {:.3g} to {:.3g}); "
         "remove one or draw them anew",
         k, singular(0), singular(k - 1)));
   }
-  basis_ = svd.matrixV();
-  from_basis_ = inverse_norm.asDiagonal() * svd.matrixU() * singular.cwiseInverse().asDiagonal();
+  basis_ = svd.v;
+  from_basis_ = inverse_norm.asDiagonal() * svd.u * singular.cwiseInverse().asDiagonal();
   // The computed basis leans out of the true span by a few roundoffs times the condition of the normals.
   rounding_ = 16 * 0x1p-53 * std::sqrt(static_cast<double>(d)) * singular(0) / singular(k - 1);
 }

@@ -1,6 +1,6 @@
 #pragma once
 // The span of k learned normals V (k × d), as projection needs it.
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <span>
 
 #include "normscope/matrix.h"

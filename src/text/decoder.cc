@@ -206,7 +206,7 @@ class Sequence final : public Decoder {
 }  // namespace
 
 std::unique_ptr<const Decoder> make_decoder(const Node& node) {
-  const std::string& type = node.at("type").string();
+  const std::string type = node.at("type").string();
   if (type == "ByteLevel") return std::make_unique<ByteLevel>();
   if (type == "WordPiece") return std::make_unique<WordPiece>(node);
   if (type == "Metaspace") return std::make_unique<Spaces>(node);

@@ -23,7 +23,7 @@ bool is_mark(char c) {
 }
 
 bool local_normalizer(const Node& node) {
-  const std::string& type = node.at("type").string();
+  const std::string type = node.at("type").string();
   if (type == "Sequence") {
     const std::vector<Node> parts = node.at("normalizers").items();
     return std::all_of(parts.begin(), parts.end(), local_normalizer);
@@ -33,7 +33,7 @@ bool local_normalizer(const Node& node) {
 }
 
 bool local_pre_tokenizer(const Node& node) {
-  const std::string& type = node.at("type").string();
+  const std::string type = node.at("type").string();
   if (type == "ByteLevel") return !node.at("add_prefix_space").boolean();
   constexpr std::array known = {"BertPreTokenizer", "Whitespace"};
   return std::find(known.begin(), known.end(), type) != known.end();
@@ -53,7 +53,7 @@ bool gives_words(const Node& pre_tokenizer, const Node& tokenizer) {
 }
 
 bool local_added_token(const Node& node) {
-  const std::string& content = node.at("content").string();
+  const std::string content = node.at("content").string();
   return !node.boolean("rstrip", false) && std::all_of(content.begin(), content.end(), is_visible) &&
          std::none_of(content.begin(), content.end(), is_mark);
 }

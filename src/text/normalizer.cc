@@ -160,7 +160,7 @@ class Sequence final : public Normalizer {
 }  // namespace
 
 std::unique_ptr<const Normalizer> make_normalizer(const Node& node) {
-  const std::string& type = node.at("type").string();
+  const std::string type = node.at("type").string();
   if (type == "BertNormalizer") return std::make_unique<Bert>(node);
   if (type == "NFC") return std::make_unique<Form>(NormalForm::c);
   if (type == "NFD") return std::make_unique<Form>(NormalForm::d);

@@ -88,7 +88,7 @@ class Template final : public PostProcessor {
         pieces_.push_back({true, {}});
         continue;
       }
-      const std::string& name = piece.at("SpecialToken").at("id").string();
+      const std::string name = piece.at("SpecialToken").at("id").string();
       Encoded tokens;
       for (const Node& id : node.at("special_tokens").at(name).at("ids").items())
         tokens.push_back(special_token(id.integer(highest_id)));
@@ -140,7 +140,7 @@ class Sequence final : public PostProcessor {
 }  // namespace
 
 std::unique_ptr<const PostProcessor> make_post_processor(const Node& node) {
-  const std::string& type = node.at("type").string();
+  const std::string type = node.at("type").string();
   if (type == "TemplateProcessing") return std::make_unique<Template>(node);
   if (type == "BertProcessing") return std::make_unique<Around>(node, false);
   if (type == "RobertaProcessing") return std::make_unique<Around>(node, true);

@@ -164,7 +164,7 @@ class Sequence final : public PreTokenizer {
 }  // namespace
 
 std::unique_ptr<const PreTokenizer> make_pre_tokenizer(const Node& node) {
-  const std::string& type = node.at("type").string();
+  const std::string type = node.at("type").string();
   if (type == "BertPreTokenizer") return std::make_unique<Bert>();
   if (type == "ByteLevel") return std::make_unique<ByteLevel>(node);
   if (type == "Split") return std::make_unique<Split>(node);

@@ -10,12 +10,15 @@
 #define HWY_TARGET_INCLUDE "train/bag.cc"
 #include "train/bag.h"
 
-#include <hwy/foreach_target.h>  // must come before highway.h
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/targets.h"
 #include "train/kernels-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -4,12 +4,15 @@
 #define HWY_TARGET_INCLUDE "train/generic.cc"
 #include "train/generic.h"
 
-#include <hwy/foreach_target.h>  // must come before highway.h
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/targets.h"
 #include "train/layers-inl.h"
 #include "train/parameters.h"
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +9,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "core/decompose.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
 #include "train/parameters.h"
@@ -136,12 +136,11 @@ std::vector<double> angles_to_ones(const Matrix<double>& rows) {
 }
 
 double out_of_plane(const Matrix<double>& rows) {
-  using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const Eigen::Map<const Rows> values(rows.data(), static_cast<Eigen::Index>(rows.rows()),
-                                      static_cast<Eigen::Index>(rows.cols()));
+  const Eigen::Map<const RowMatrix> values(rows.data(), static_cast<Eigen::Index>(rows.rows()),
+                                           static_cast<Eigen::Index>(rows.cols()));
   const double total = values.squaredNorm();
   if (!(total > 0) || rows.rows() < rows.cols()) return 0;
-  const Eigen::VectorXd singular = values.jacobiSvd().singularValues();
+  const Eigen::VectorXd singular = jacobi_singular_values(RowMatrix(values));
   return singular.tail(1).squaredNorm() / total;
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 using Accept = bool (*)(double);
 
-const std::vector<double>& find(const TensorsByName& tensors, const std::string& name, std::size_t size,
-                                Accept accept) {
+std::span<const double> find(const TensorsByName& tensors, const std::string& name, std::size_t size,
+                             Accept accept) {
   const auto found = tensors.find(name);
   if (found == tensors.end())
     throw InputError(fmt::format("The checkpoint has no tensor '{}'; it belongs to other runs.", name));
@@ -73,7 +73,7 @@ TensorsByName by_name(std::span<const Tensor> tensors) {
 RunState take_tensors(const std::string& prefix, std::span<const ParameterSlot> slots, std::uint64_t steps,
                       const TensorsByName& tensors) {
   const Accept finite = [](double value) { return std::isfinite(value); };
-  const auto& progress = find(tensors, prefix + "progress", 4, finite);
+  const auto progress = find(tensors, prefix + "progress", 4, finite);
   RunState state;
   state.finished = progress[2] != 0;
   state.diverged = progress[3] != 0;
@@ -82,11 +82,11 @@ RunState take_tensors(const std::string& prefix, std::span<const ParameterSlot> 
                overflown = [](double value) { return !std::isnan(value); };
   const Accept parameter = state.diverged ? anything : finite, moment = state.diverged ? anything : overflown;
   for (const ParameterSlot& slot : slots) {
-    const auto& values = find(tensors, prefix + slot.name, slot.size(), parameter);
+    const auto values = find(tensors, prefix + slot.name, slot.size(), parameter);
     state.parameters.insert(state.parameters.end(), values.begin(), values.end());
   }
-  const auto& mean = find(tensors, prefix + "adam.mean", state.parameters.size(), moment);
-  const auto& square = find(tensors, prefix + "adam.square", state.parameters.size(), moment);
+  const auto mean = find(tensors, prefix + "adam.mean", state.parameters.size(), moment);
+  const auto square = find(tensors, prefix + "adam.square", state.parameters.size(), moment);
   state.adam.mean.assign(mean.begin(), mean.end());
   state.adam.square.assign(square.begin(), square.end());
   const auto whole = [&](std::size_t i) {

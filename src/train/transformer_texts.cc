@@ -2,11 +2,14 @@
 #define HWY_TARGET_INCLUDE "train/transformer_texts.cc"
 #include "train/transformer_texts.h"
 
-#include <hwy/foreach_target.h>  // must come before highway.h
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
 
 #include <algorithm>
 
-#include "core/targets.h"
 #include "train/transformer_layers-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -2,14 +2,17 @@
 #define HWY_TARGET_INCLUDE "train/vocabulary_head.cc"
 #include "train/vocabulary_head.h"
 
-#include <hwy/foreach_target.h>  // must come before highway.h
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
-#include "core/targets.h"
 #include "train/kernels-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -4,12 +4,15 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/layer_rows.cc"
 #include <fmt/format.h>
-#include <hwy/foreach_target.h>  // must come before highway.h
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
 
 #include <cmath>
 #include <limits>
 
-#include "core/targets.h"
 #include "normscope/mask.h"
 #include "ops/layer_work-inl.h"
 #include "train/layers-inl.h"

@@ -6,8 +6,13 @@
 //   list   the rows of the table
 //
 // test and grad run for every instruction set that the machine supports. Exit code 1 if anything failed.
-#include <fmt/format.h>
+// In this order.
+// clang-format off
+#include "core/targets.h"
 #include <hwy/highway.h>
+// clang-format on
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>

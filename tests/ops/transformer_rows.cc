@@ -2,12 +2,15 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/transformer_rows.cc"
 #include <fmt/format.h>
-#include <hwy/foreach_target.h>  // must come before highway.h
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
 
 #include <cmath>
 #include <numbers>
 
-#include "core/targets.h"
 #include "ops/layer_work-inl.h"
 #include "train/transformer_layers-inl.h"
 #include "train/vocabulary_head.h"

@@ -2,13 +2,16 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unit/train_functions_test.cc"
 #include <gtest/gtest.h>
-#include <hwy/foreach_target.h>  // must come before highway.h
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
 
 #include <bit>
 #include <cmath>
 #include <vector>
 
-#include "core/targets.h"
 #include "train/functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -93,7 +93,9 @@ val theory_of(const CollapseTheory& theory) {
   val result = val::object();
   result.set("epsilon", theory.epsilon);
   result.set("theorem1", theorem_of(theory.theorem1, theory.bound1, theory.violations1));
-  result.set("theorem2", theorem_of(theory.theorem2, theory.bound2, theory.violations2));
+  result.set("theorem2Diameter",
+             theorem_of(theory.theorem2, theory.bound2_diameter, theory.violations2_diameter));
+  result.set("theorem2Radius", theorem_of(theory.theorem2, theory.bound2_radius, theory.violations2_radius));
   result.set("corollary1",
              theorem_of(theory.corollary1, theory.bound_corollary, theory.violations_corollary));
   return result;

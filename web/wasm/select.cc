@@ -32,6 +32,7 @@ val counts(const KeyCounts& count) {
   result.set("selectable", count.selectable);
   result.set("tied", count.tied);
   result.set("unselectable", count.unselectable);
+  result.set("undecided", count.undecided);
   return result;
 }
 
