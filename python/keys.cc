@@ -26,12 +26,13 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // KeySet with one array per field instead of one struct per key. Built once, so that reading a field is free.
 struct KeyArrays {
-  std::size_t n, d, rank;
-  double rank_tolerance, unit_roundoff;
+  std::size_t n, d, rank, matrix_rank;
+  double rank_tolerance, left_out, unit_roundoff;
+  py::object kept;  // indices of coordinates, or None if all are
   py::dict counts, robust_counts;
   py::array verdict;  // n words
   py::array_t<bool> robust, verified, exact_path;
-  Doubles margin, depth;                    // n
+  Doubles margin, margin_at_most, depth;    // n
   py::object witness;                       // n × d, NaN where there is none
   py::list exact_witnesses;                 // n × None or d fractions
   py::list covers, interiors;               // n × None or (indices, weights)
@@ -45,6 +46,7 @@ py::dict counts_of(const KeyCounts& counts) {
   result[name_of(Verdict::selectable)] = counts.selectable;
   result[name_of(Verdict::tied)] = counts.tied;
   result[name_of(Verdict::unselectable)] = counts.unselectable;
+  if (counts.undecided > 0) result[name_of(Verdict::undecided)] = counts.undecided;
   return result;
 }
 
@@ -75,7 +77,8 @@ py::object fractions_of(const std::vector<std::string>& numbers) {
 
 py::array words_of(const std::vector<KeyVerdict>& keys) {
   py::list names;
-  for (const Verdict verdict : {Verdict::selectable, Verdict::tied, Verdict::unselectable}) {
+  for (const Verdict verdict :
+       {Verdict::selectable, Verdict::tied, Verdict::unselectable, Verdict::undecided}) {
     names.append(name_of(verdict));
   }
   const auto position = [](const KeyVerdict& key) { return static_cast<std::int64_t>(key.verdict); };
@@ -103,8 +106,11 @@ KeyArrays arrays_of(const KeySet& set, const KeyOptions& options) {
       .n = set.n,
       .d = set.d,
       .rank = set.rank,
+      .matrix_rank = set.matrix_rank,
       .rank_tolerance = set.rank_tolerance,
+      .left_out = set.left_out,
       .unit_roundoff = options.unit_roundoff,
+      .kept = py::none(),
       .counts = counts_of(set.counts),
       .robust_counts = counts_of(set.robust_counts),
       .verdict = words_of(keys),
@@ -112,6 +118,8 @@ KeyArrays arrays_of(const KeySet& set, const KeyOptions& options) {
       .verified = array_of(keys, [](const KeyVerdict& key) { return key.verified; }),
       .exact_path = array_of(keys, [](const KeyVerdict& key) { return key.exact_path; }),
       .margin = array_of(keys, [](const KeyVerdict& key) { return key.margin; }),
+      .margin_at_most =
+          array_of(keys, [](const KeyVerdict& key) { return key.margin_at_most.value_or(kNone); }),
       .depth = array_of(keys, [](const KeyVerdict& key) { return key.depth; }),
       .witness = witnesses_of(set, options.certificates),
       .exact_witnesses = py::list(),
@@ -122,6 +130,8 @@ KeyArrays arrays_of(const KeySet& set, const KeyOptions& options) {
       .max_weight_bound = py::none(),
       .last_prefix = py::none(),
   };
+  if (set.rank < set.d)
+    arrays.kept = array_of(set.kept, [](std::size_t index) { return static_cast<std::int64_t>(index); });
   for (const KeyVerdict& key : keys) {
     arrays.exact_witnesses.append(fractions_of(key.exact_witness));
     arrays.covers.append(cover_of(key.cover));
@@ -152,30 +162,6 @@ Choice choose(const std::string& word, const char* what,
   throw InputError(std::string(what) + " must be " + known + ", but is '" + word + "'");
 }
 
-std::vector<KeySet> decide_all(const double* keys, std::size_t sets, std::size_t n, std::size_t d,
-                               std::span<const double> offsets, const KeyOptions& options, int threads) {
-  const Executor executor(threads), alone(1);
-  // Many sets are shared out among the threads; few leave it to the threads to share each.
-  const bool share_sets = sets >= static_cast<std::size_t>(executor.threads());
-  const std::size_t step = offsets.size() == n ? 0 : n;  // one row of offsets serves all sets
-  std::vector<KeySet> results(sets);
-  const auto decide = [&](std::size_t set) {
-    const auto of_set = offsets.empty() ? offsets : offsets.subspan(set * step, n);
-    try {
-      results[set] = decide_keys({keys + set * n * d, n, d}, of_set, options, share_sets ? alone : executor);
-    } catch (const InputError& error) {
-      if (sets == 1) throw;
-      throw InputError("keys[" + std::to_string(set) + "]: " + error.what());
-    }
-  };
-  if (share_sets) {
-    executor.for_each(sets, decide);
-  } else {
-    for (std::size_t set = 0; set < sets; ++set) decide(set);
-  }
-  return results;
-}
-
 std::string shape_of(const py::array& array) {
   return py::str(array.attr("shape")).cast<std::string>();
 }
@@ -190,7 +176,8 @@ void require_non_negative(std::optional<double> number, const char* what) {
 py::object decide(const py::object& keys, const py::object& offsets, const std::string& rank, bool exact,
                   bool prefix, std::optional<double> query_norm, std::optional<double> noise,
                   const std::string& margins, int threads, bool certificates,
-                  std::optional<double> unit_roundoff) {
+                  std::optional<double> unit_roundoff, const py::object& errors,
+                  std::optional<double> effort) {
   const Numbers numbers = numbers_from(keys, "keys");
   const Doubles& values = numbers.values;
   if (values.ndim() != 2 && values.ndim() != 3) {
@@ -201,6 +188,7 @@ py::object decide(const py::object& keys, const py::object& offsets, const std::
   require_non_negative(query_norm, "query_norm");
   require_non_negative(noise, "noise");
   require_non_negative(unit_roundoff, "unit_roundoff");
+  require_non_negative(effort, "effort");
   const bool batch = values.ndim() == 3;
   const auto sets = batch ? static_cast<std::size_t>(values.shape(0)) : 1;
   const auto n = static_cast<std::size_t>(values.shape(values.ndim() - 2));
@@ -212,6 +200,7 @@ py::object decide(const py::object& keys, const py::object& offsets, const std::
     const Numbers given = numbers_from(offsets, "offsets");
     shifts = given.values;
     options.offset_roundoff = given.unit_roundoff;
+    options.smallest_offset_rounding = given.smallest_rounding;
     const bool per_key = shifts.ndim() == 1 && shifts.shape(0) == values.shape(values.ndim() - 2);
     const bool per_set = batch && shifts.ndim() == 2 && shifts.shape(0) == values.shape(0) &&
                          shifts.shape(1) == values.shape(1);
@@ -232,13 +221,29 @@ py::object decide(const py::object& keys, const py::object& offsets, const std::
   options.exact = exact;
   options.prefix = prefix;
   options.query_norm = query_norm;
+  options.exact_effort = effort.value_or(options.exact_effort);
 
+  Doubles known_errors(0);
+  if (!errors.is_none()) {
+    known_errors = numbers_from(errors, "errors").values;
+    if (static_cast<std::size_t>(known_errors.size()) != sets * n)
+      throw InputError("errors must be one number per key (" + std::to_string(sets * n) +
+                       "), but have the shape " + shape_of(known_errors));
+    options.errors = {known_errors.data(), sets * n};
+  }
+
+  std::vector<MatrixView<const double>> views;
+  std::vector<std::span<const double>> shifts_of;
+  const std::span<const double> all_shifts(shifts.data(), static_cast<std::size_t>(shifts.size()));
+  for (std::size_t set = 0; set < sets; ++set) {
+    views.emplace_back(values.data() + set * n * d, n, d);
+    // One row of offsets serves all sets.
+    if (!all_shifts.empty()) shifts_of.push_back(all_shifts.subspan(all_shifts.size() == n ? 0 : set * n, n));
+  }
   std::vector<KeySet> results;
   {
-    const std::span<const double> all_shifts(shifts.data(), static_cast<std::size_t>(shifts.size()));
-    const double* data = values.data();
     const py::gil_scoped_release release;
-    results = decide_all(data, sets, n, d, all_shifts, options, threads);
+    results = decide_key_sets(views, shifts_of, options, Executor(threads), "keys[{}]");
   }
   if (!batch) return py::cast(arrays_of(results.front(), options));
   py::list list;
@@ -261,6 +266,7 @@ Every key of a set gets a verdict, exact for the numbers given:
   'selectable'    some query gives it the strictly highest score
   'tied'          some query puts it on top, but never alone
   'unselectable'  every query that distinguishes the keys puts another key above it
+or 'undecided', if rational arithmetic would need more than it may take.
 
 rank           'numerical': decide inside the numerical affine hull; 'full': take every direction as it is
 exact          check every certificate in rational arithmetic
@@ -271,6 +277,9 @@ margins        'exact', or 'bound' for certified lower bounds, which are faster
 threads        0: as many as the machine has; the result does not depend on it
 certificates   False: verdicts, margins and depths only
 unit_roundoff  of the numbers; by default that of their dtype
+errors         one number per key, where more is known of it: how far it is at most from the key that was meant;
+               `robust` then is against that in the place of rounding
+effort         products of 64-bit words that rational arithmetic may take for one key (default: 2**33, some seconds)
 
 Returns a KeySet, or a list of them for many sets. Raises ValueError for NaN, infinities and wrong shapes.)";
 
@@ -283,10 +292,17 @@ void add_keys(py::module_& module) {
       .def_readonly("rank", &KeyArrays::rank, "dimension of the affine hull the verdicts were decided in")
       .def_readonly("rank_tolerance", &KeyArrays::rank_tolerance,
                     "a direction in which the keys spread less than this (rms) holds only rounding")
+      .def_readonly("matrix_rank", &KeyArrays::matrix_rank,
+                    "what numpy.linalg.matrix_rank makes of the centred keys")
+      .def_readonly(
+          "kept", &KeyArrays::kept,
+          "if rank < d: the coordinates the keys were decided on and certificates hold on; else None")
+      .def_readonly("left_out", &KeyArrays::left_out,
+                    "if rank < d: the largest distance of a key from the flat it was decided in; else 0")
       .def_readonly("unit_roundoff", &KeyArrays::unit_roundoff, "of the numbers given")
       .def_readonly("counts", &KeyArrays::counts, "keys by verdict")
       .def_readonly("robust_counts", &KeyArrays::robust_counts, "keys by verdict, robust ones only")
-      .def_readonly("verdict", &KeyArrays::verdict, "'selectable', 'tied' or 'unselectable'")
+      .def_readonly("verdict", &KeyArrays::verdict, "'selectable', 'tied', 'unselectable' or 'undecided'")
       .def_readonly("robust", &KeyArrays::robust,
                     "no change within the rounding of the dtype (or noise) alters it")
       .def_readonly("verified", &KeyArrays::verified, "the certificate was checked in rational arithmetic")
@@ -294,6 +310,10 @@ void add_keys(py::module_& module) {
                     "floating point could not decide; rational arithmetic did")
       .def_readonly("margin", &KeyArrays::margin,
                     "of a selectable key: its distance to the hull of the others")
+      .def_readonly(
+          "margin_at_most", &KeyArrays::margin_at_most,
+          "where an exact margin was beyond rational arithmetic's effort, or the verdict was: an upper "
+          "bound; NaN elsewhere")
       .def_readonly(
           "depth", &KeyArrays::depth,
           "of an unselectable key: a lower bound of its distance to the boundary of the others' hull")
@@ -324,7 +344,8 @@ void add_keys(py::module_& module) {
              py::kw_only(), py::arg("rank") = "numerical", py::arg("exact") = false,
              py::arg("prefix") = false, py::arg("query_norm") = py::none(), py::arg("noise") = py::none(),
              py::arg("margins") = "exact", py::arg("threads") = 0, py::arg("certificates") = true,
-             py::arg("unit_roundoff") = py::none());
+             py::arg("unit_roundoff") = py::none(), py::arg("errors") = py::none(),
+             py::arg("effort") = py::none());
 }
 
 }  // namespace normscope::python

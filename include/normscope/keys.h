@@ -23,7 +23,8 @@
 
 namespace normscope {
 
-enum class Verdict { selectable, tied, unselectable };
+// undecided: rational arithmetic would have to decide, and would need more memory than it may have.
+enum class Verdict { selectable, tied, unselectable, undecided };
 const char* name_of(Verdict verdict);
 
 struct CoverTerm {
@@ -41,6 +42,10 @@ struct KeyVerdict {
   // With Margins::bound a certified lower bound; without certificates it may be 0 where floating point could
   // not decide.
   double margin = 0;
+  // If given, exact margins were asked for and this key's was beyond the effort of rational arithmetic:
+  // `margin` is then a lower bound and this an upper one. Of an undecided key too: it is not selectable by
+  // more.
+  std::optional<double> margin_at_most;
   // Unselectable: radius of a ball around the key inside the hull of the others (a certified lower bound of
   // its distance to the hull's boundary); 0 when none was found.
   double depth = 0;
@@ -63,6 +68,12 @@ struct KeyVerdict {
   std::optional<double> max_weight, max_weight_bound;
   // Length of the longest prefix of the keys in which this key is selectable; 0 if there is none.
   std::optional<std::size_t> last_prefix;
+  // With `prefix` only: the best verdict of the key in any prefix that holds it (selectable, else tied, else
+  // unselectable), and the length of a prefix in which it has it; whether it is unselectable in all of them
+  // whatever the errors of the keys.
+  std::optional<Verdict> prefix_verdict;
+  std::size_t verdict_prefix = 0;
+  bool robust_in_prefixes = false;
   bool verified = false;    // the certificate was checked in rational arithmetic
   bool exact_path = false;  // floating point could not decide; rational arithmetic did
 };
@@ -74,10 +85,17 @@ struct KeyOptions {
   RankPolicy rank = RankPolicy::numerical;
   // Unit roundoff of the numbers' dtype: 2^-24 for float32, 2^-53 for float64, 2^-11 float16, 2^-8 bfloat16.
   double unit_roundoff = 0x1p-53;
-  // The same of the score offsets' dtype, and half the smallest step of the keys' dtype (which is what
+  // The same of the score offsets' dtype, and half the smallest step of either (which is what
   // rounding does to numbers near 0): both count for `robust` only.
   double offset_roundoff = 0x1p-53;
-  double smallest_rounding = 0;
+  double smallest_rounding = 0, smallest_offset_rounding = 0;
+  // With `errors` or `noise`: so many directions the keys meant are known not to have, because a norm
+  // projected them out. Where more were left out as rounding, unselectable keys are not called robust.
+  std::size_t projected_out = 0;
+  // If given, one number per key (of a batch: of all its sets in turn): no key is farther than this from the
+  // one meant, as the error bound of the product or norm that made it says. `robust` then means: against any
+  // such change. Takes the place of the rounding of the dtype.
+  std::span<const double> errors = {};
   // If given, `robust` means: against any change of each key by a vector of this norm.
   std::optional<double> noise;
   Margins margins = Margins::exact;
@@ -85,12 +103,15 @@ struct KeyOptions {
   bool exact = false;        // verify every certificate in rational arithmetic, repair until it verifies
   bool prefix = false;
   std::optional<double> query_norm;
+  // Rational arithmetic, which decides what floating point cannot, takes no more than so many products of
+  // 64-bit words for one key (by default some seconds), and 256 MB; a key beyond that is undecided.
+  double exact_effort = 0x1p33;
   // Told now and then how many distinct keys of how many have a verdict; from any thread.
   std::function<void(std::size_t done, std::size_t all)> progress = {};
 };
 
 struct KeyCounts {
-  std::size_t selectable = 0, tied = 0, unselectable = 0;
+  std::size_t selectable = 0, tied = 0, unselectable = 0, undecided = 0;
 };
 
 struct KeySet {
@@ -98,6 +119,15 @@ struct KeySet {
   std::size_t rank = 0;       // dimension of the affine hull the verdicts were decided in
   double rank_tolerance = 0;  // a direction in which the keys spread less than this (rms; for coordinates of
                               // average size, in proportion for others) holds only rounding
+  double weakest_spread = 0;  // the same measure of the weakest direction kept; 0 where all are far above
+  // What NumPy's matrix_rank makes of the centred keys: directions above the largest times max(n, d) times
+  // the dtype's precision. Where `rank` is larger, the columns differ in size or a direction is weaker than
+  // that and yet more than rounding leaves.
+  std::size_t matrix_rank = 0;
+  // If rank < d: the coordinates, ascending, on which keys were decided and certificates hold exactly, and
+  // the largest distance of a key from the flat that these coordinates span, which was judged to be rounding.
+  std::vector<std::size_t> kept;
+  double left_out = 0;
   KeyCounts counts, robust_counts;
   std::size_t exact_path = 0;  // keys that floating point could not decide
   std::vector<KeyVerdict> keys;
@@ -108,9 +138,11 @@ struct KeySet {
 KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
                    const Executor& executor);
 
-// A batch of sets in one call. offsets: empty (none for any set), or one list per set. Errors name the set.
+// A batch of sets in one call. offsets: empty (none for any set), or one list per set. Errors name the set,
+// as `set_name` says, a format of its index and the number of sets.
 std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> sets,
                                     std::span<const std::span<const double>> offsets,
-                                    const KeyOptions& options, const Executor& executor);
+                                    const KeyOptions& options, const Executor& executor,
+                                    const std::string& set_name = "set {} of {}");
 
 }  // namespace normscope

@@ -105,6 +105,12 @@ template <class T>
 NormCounts norm_forward(const NormSpec& spec, const NormParameters<T>& parameters,
                         std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<MatrixView<T>> y);
 
+// How far norm(x) can be, row by row, from the norm of the numbers that were rounded to x: any x' with
+// |x'_i − x_i| ≤ unit_roundoff·|x_i| + smallest_rounding. With `result_roundoff`, that of the numbers y is
+// held in. A norm without affine part and learned normals; alpha as in NormParameters.
+std::vector<double> norm_errors(const NormSpec& spec, MatrixView<const double> x, double unit_roundoff,
+                                double smallest_rounding, double result_roundoff, double alpha = 0.5);
+
 // From dy = ∂L/∂y writes dx = ∂L/∂x (dx may be dy, or have null data: not wanted) and adds the gradients of
 // the parameters, summed over rows in row order in double. Throws as norm_forward.
 template <class T>

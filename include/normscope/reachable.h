@@ -57,6 +57,9 @@ struct ReachableOptions {
   // weight_gap implies.
   Margins margins = Margins::bound;
   bool certificates = true;
+  // If given, only these keys (by index, ascending or not) are decided; the others, which they are compared
+  // with, have no verdict.
+  std::span<const std::size_t> only = {};
   // If given, largest weights are sought until their logarithm is known to within this.
   std::optional<double> weight_gap;
 };
@@ -69,7 +72,8 @@ struct ReachableSet {
 };
 
 // keys: n × d, finite; offsets: empty, or n finite numbers. Throws InputError as decide_keys does, and on a
-// centre of the wrong length or a radius that is negative or not finite.
+// centre of the wrong length, a radius that is negative or not finite, or an index in `only` that is no
+// key's.
 ReachableSet decide_reachable(MatrixView<const double> keys, std::span<const double> offsets,
                               const QueryBall& queries, const ReachableOptions& options,
                               const Executor& executor);

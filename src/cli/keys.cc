@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 struct KeysCall {
   std::string file, tensor, norm = "none", bias, bias_tensor, rank = "numerical", margin = "exact";
   bool exact = false, prefix = false, summary = false;
-  std::optional<double> query_norm, noise;
+  std::optional<double> query_norm, noise, effort;
 };
 
 // The sets of keys of a file: one (n × d) or a batch (sets × n × d), one after the other in memory.
@@ -33,6 +33,8 @@ struct KeysInput {
   DType dtype = DType::float64, offset_dtype = DType::float64;
   std::size_t sets = 1, n = 0, d = 0;
   std::vector<double> values, offsets;
+  std::vector<double> errors;  // of keys after a norm: what the rounding of the file may have done to them
+  std::size_t projected_out = 0;
   NormCounts norm_counts;
 
   MatrixView<const double> set(std::size_t s) const { return {values.data() + s * n * d, n, d}; }
@@ -99,14 +101,18 @@ void read_offsets(const KeysCall& call, KeysInput& input) {
 // Norms run in the precision models run them in: float32 for keys of at most that precision, else float64.
 void apply_norm(const NormSpec& spec, KeysInput& input) {
   const std::size_t rows = input.sets * input.n;
-  if (unit_roundoff(input.dtype) < 0x1p-24) {
-    const MatrixView<double> keys(input.values.data(), rows, input.d);
+  const MatrixView<double> keys(input.values.data(), rows, input.d);
+  input.projected_out = spec.projection == Projection::ones ? 1 : 0;
+  const bool wide = unit_roundoff(input.dtype) < 0x1p-24;
+  input.errors = norm_errors(spec, keys, unit_roundoff(input.dtype), smallest_rounding(input.dtype),
+                             wide ? 0x1p-53 : 0x1p-24);
+  if (wide) {
     input.norm_counts = norm_forward<double>(spec, NormParameters<double>{}, keys, keys);
     return;
   }
   std::vector<float> narrow(input.values.begin(), input.values.end());
-  const MatrixView<float> keys(narrow.data(), rows, input.d);
-  input.norm_counts = norm_forward<float>(spec, NormParameters<float>{}, keys, keys);
+  const MatrixView<float> narrow_keys(narrow.data(), rows, input.d);
+  input.norm_counts = norm_forward<float>(spec, NormParameters<float>{}, narrow_keys, narrow_keys);
   std::copy(narrow.begin(), narrow.end(), input.values.begin());
 }
 
@@ -154,6 +160,10 @@ KeyOptions resolve(const KeysCall& call, const KeysInput& input) {
   options.certificates = !call.summary || call.exact;
   options.query_norm = call.query_norm;
   options.noise = call.noise;
+  options.errors = input.errors;
+  options.projected_out = input.projected_out;
+  options.smallest_offset_rounding = call.bias.empty() ? 0 : smallest_rounding(input.offset_dtype);
+  options.exact_effort = call.effort.value_or(options.exact_effort);
   return options;
 }
 
@@ -182,6 +192,7 @@ Json terms(const std::vector<CoverTerm>& cover) {
 Json to_json(std::size_t index, const KeyVerdict& key, bool exact) {
   Json json = {{"index", index}, {"verdict", name_of(key.verdict)}, {"robust", key.robust}};
   if (key.verdict == Verdict::selectable) json["margin"] = number_or_null(key.margin);
+  if (key.margin_at_most) json["margin_at_most"] = number_or_null(*key.margin_at_most);
   if (key.verdict == Verdict::unselectable) json["depth"] = number_or_null(key.depth);
   if (key.max_weight) json["max_weight"] = *key.max_weight, json["max_weight_bound"] = *key.max_weight_bound;
   if (!key.witness.empty()) json["witness"] = key.witness;
@@ -195,7 +206,10 @@ Json to_json(std::size_t index, const KeyVerdict& key, bool exact) {
 }
 
 Json to_json(const KeyCounts& counts) {
-  return {{"selectable", counts.selectable}, {"tied", counts.tied}, {"unselectable", counts.unselectable}};
+  Json json = {
+      {"selectable", counts.selectable}, {"tied", counts.tied}, {"unselectable", counts.unselectable}};
+  if (counts.undecided > 0) json["undecided"] = counts.undecided;
+  return json;
 }
 
 // Written piece by piece: the keys of a large set would not fit twice.
@@ -210,9 +224,11 @@ void write_json(const Json& head, const std::vector<KeySet>& sets, const KeysCal
                  {"d", set.d},
                  {"rank", set.rank},
                  {"rank_tolerance", set.rank_tolerance},
+                 {"matrix_rank", set.matrix_rank},
                  {"counts", to_json(set.counts)},
                  {"robust_counts", to_json(set.robust_counts)},
                  {"exact_path", set.exact_path}};
+    if (set.rank < set.d) json["kept"] = set.kept, json["left_out"] = set.left_out;
     text = (s > 0 ? "," : "") + json.dump();
     if (!call.summary) {
       text.pop_back();
@@ -263,13 +279,23 @@ std::string some_indices(const KeySet& set, Verdict verdict) {
 // said so.
 std::string rank_line(const KeySet& set, bool full) {
   const std::size_t most = std::min(set.d, set.n - 1);
-  if (set.rank >= most)
-    return fmt::format("rank              {} of {} (directions with spread below {:.3g} are rounding{})\n",
-                       set.rank, set.d, set.rank_tolerance, full ? "; --rank full keeps them" : "");
-  return fmt::format(
-      "rank              {} of {}: {} left out as rounding (spread below {:.3g}); --rank full keeps {}\n",
-      set.rank, set.d, most - set.rank == 1 ? "1 direction" : fmt::format("{} directions", most - set.rank),
-      set.rank_tolerance, most - set.rank == 1 ? "it" : "them");
+  std::string text = fmt::format("rank              {} of {}", set.rank, set.d);
+  if (set.rank >= most) {
+    text += fmt::format(" (directions with spread below {:.3g} are rounding{})\n", set.rank_tolerance,
+                        full ? "; --rank full keeps them" : "");
+  } else {
+    const bool one = most - set.rank == 1;
+    text += fmt::format(": {} left out as rounding (spread below {:.3g}); --rank full keeps {}\n",
+                        one ? "1 direction" : fmt::format("{} directions", most - set.rank),
+                        set.rank_tolerance, one ? "it" : "them");
+  }
+  if (!full && set.matrix_rank < set.rank)
+    text += fmt::format(
+        "                  NumPy's matrix_rank would say {}: it holds every direction against the strongest; "
+        "here "
+        "each\n                  coordinate is held against its own rounding, and {} more {} out of that\n",
+        set.matrix_rank, set.rank - set.matrix_rank, set.rank - set.matrix_rank == 1 ? "stands" : "stand");
+  return text;
 }
 
 std::string screen(const KeysCall& call, const KeysInput& input, const std::vector<KeySet>& sets,
@@ -291,12 +317,24 @@ std::string screen(const KeysCall& call, const KeysInput& input, const std::vect
     row("selectable", set.counts.selectable, set.robust_counts.selectable);
     row("tied", set.counts.tied, set.robust_counts.tied);
     row("unselectable", set.counts.unselectable, set.robust_counts.unselectable);
+    if (set.counts.undecided > 0) row("undecided", set.counts.undecided, 0);
     text += table(rows);
     text += fmt::format("smallest margins  {}{}\n", indices_with_smallest(set, 3),
                         call.margin == "bound" ? " (lower bounds)" : "");
     if (set.counts.unselectable > 0)
       text += fmt::format("unselectable      {}\n", some_indices(set, Verdict::unselectable));
     if (set.counts.tied > 0) text += fmt::format("tied              {}\n", some_indices(set, Verdict::tied));
+    if (set.counts.undecided > 0)
+      text += fmt::format("undecided         {}: rational arithmetic would need more than --effort allows\n",
+                          some_indices(set, Verdict::undecided));
+    const auto bounded = std::count_if(set.keys.begin(), set.keys.end(), [](const KeyVerdict& key) {
+      return key.verdict == Verdict::selectable && key.margin_at_most;
+    });
+    if (bounded > 0)
+      text += fmt::format(
+          "margins           of {} keys are lower bounds: the exact ones are beyond rational "
+          "arithmetic's effort\n",
+          bounded);
     if (call.query_norm) {
       double least = 1, most = 0;
       for (const KeyVerdict& key : set.keys)
@@ -307,7 +345,10 @@ std::string screen(const KeysCall& call, const KeysInput& input, const std::vect
     }
     if (call.prefix) {
       std::size_t lost = 0;
-      for (const KeyVerdict& key : set.keys) lost += *key.last_prefix > 0 && *key.last_prefix < set.n ? 1 : 0;
+      for (const KeyVerdict& key : set.keys) {
+        const std::size_t last = key.last_prefix.value_or(0);
+        lost += last > 0 && last < set.n ? 1 : 0;
+      }
       text += fmt::format("prefixes          {} of {} keys stop being selectable before the last key\n", lost,
                           set.n);
     }
@@ -315,16 +356,17 @@ std::string screen(const KeysCall& call, const KeysInput& input, const std::vect
     const std::size_t verified = static_cast<std::size_t>(
         std::count_if(set.keys.begin(), set.keys.end(), [](const KeyVerdict& key) { return key.verified; }));
     text += fmt::format("certificates      {} decided by error bounds, {} by rational arithmetic{}\n",
-                        set.n - set.exact_path, set.exact_path,
+                        set.n - set.exact_path - set.counts.undecided, set.exact_path,
                         call.exact ? fmt::format("; {} verified in rational arithmetic", verified) : "");
   }
   if (sets.size() > kMostSets) {
     KeyCounts all;
     for (const KeySet& set : sets)
       all.selectable += set.counts.selectable, all.tied += set.counts.tied,
-          all.unselectable += set.counts.unselectable;
-    text += fmt::format("\n… and {} more sets. All sets: {} selectable, {} tied, {} unselectable\n",
-                        sets.size() - kMostSets, all.selectable, all.tied, all.unselectable);
+          all.unselectable += set.counts.unselectable, all.undecided += set.counts.undecided;
+    text += fmt::format("\n… and {} more sets. All sets: {} selectable, {} tied, {} unselectable{}\n",
+                        sets.size() - kMostSets, all.selectable, all.tied, all.unselectable,
+                        all.undecided > 0 ? fmt::format(", {} undecided", all.undecided) : "");
   }
   return text + fmt::format("{:.3g} s\n", seconds);
 }
@@ -377,7 +419,8 @@ void run(const KeysCall& call, const Common& common) {
                    {"exact", call.exact},
                    {"prefix", call.prefix},
                    {"query_norm", call.query_norm ? Json(*call.query_norm) : Json(nullptr)},
-                   {"noise", call.noise ? Json(*call.noise) : Json(nullptr)}};
+                   {"noise", call.noise ? Json(*call.noise) : Json(nullptr)},
+                   {"effort", options.exact_effort}};
   Json head = {{"version", made.version}, {"commit", made.commit}, {"seconds", seconds},
                {"threads", made.threads}, {"isa", made.isa},       {"settings", settings}};
   if (input.norm_counts.undefined_rows() > 0) head["undefined_rows"] = input.norm_counts.undefined_rows();
@@ -435,6 +478,10 @@ void add_keys(CLI::App& app, Common& common) {
          "Robust means: against any change of each key of this norm (default: rounding of the dtype)");
   number("--query-norm", call->query_norm, "R",
          "Also the largest softmax weight a query of norm at most R can give each key");
+  number(
+      "--effort", call->effort, "N",
+      "How many products of 64-bit words rational arithmetic may take for one key that floating point cannot "
+      "decide (default: 2^33, some seconds); what lies beyond is undecided");
   command->add_flag("--prefix", call->prefix,
                     "Also the longest prefix (causal mask) in which each key is selectable");
   command->add_flag("--exact", call->exact, "Verify every certificate in rational arithmetic");

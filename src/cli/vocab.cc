@@ -190,8 +190,11 @@ struct Notable {
 
 Notable notable(const KeySet& set, std::size_t most) {
   Notable result;
-  for (std::size_t i = 0; i < set.n; ++i)
-    (set.keys[i].verdict == Verdict::selectable ? result.nearest : result.lost).push_back(i);
+  for (std::size_t i = 0; i < set.n; ++i) {
+    const Verdict verdict = set.keys[i].verdict;
+    if (verdict == Verdict::undecided) continue;
+    (verdict == Verdict::selectable ? result.nearest : result.lost).push_back(i);
+  }
   const std::size_t kept = std::min(most, result.nearest.size());
   std::partial_sort(
       result.nearest.begin(), result.nearest.begin() + static_cast<std::ptrdiff_t>(kept),
@@ -280,6 +283,7 @@ std::string screen(const Vocabulary& vocabulary, const KeySet& set, const VocabR
   row("selectable", set.counts.selectable, set.robust_counts.selectable);
   row("tied", set.counts.tied, set.robust_counts.tied);
   row("unselectable", set.counts.unselectable, set.robust_counts.unselectable);
+  if (set.counts.undecided > 0) row("undecided", set.counts.undecided, 0);
   text += table(rows) + vocab_verdict(run) + "\n";
   const auto list = [&](const char* title, const std::vector<VocabRun::Token>& tokens, std::size_t whole) {
     if (tokens.empty()) return;
@@ -294,7 +298,7 @@ std::string screen(const Vocabulary& vocabulary, const KeySet& set, const VocabR
   return text + fmt::format(
                     "\nrank {} of {}; {} tokens decided by error bounds, {} by rational arithmetic{}\n"
                     "{:.3g} s\n",
-                    set.rank, set.d, set.n - set.exact_path, set.exact_path,
+                    set.rank, set.d, set.n - set.exact_path - set.counts.undecided, set.exact_path,
                     call.exact ? fmt::format("; {} verified in rational arithmetic", verified) : "", seconds);
 }
 
@@ -332,7 +336,9 @@ void run(const VocabCall& call, const Common& common) {
                          {"limit", limit},
                          {"dtype", name_of(vocabulary.dtype)}};
   const auto counts = [](const KeyCounts& each) {
-    return Json{{"selectable", each.selectable}, {"tied", each.tied}, {"unselectable", each.unselectable}};
+    Json json = {{"selectable", each.selectable}, {"tied", each.tied}, {"unselectable", each.unselectable}};
+    if (each.undecided > 0) json["undecided"] = each.undecided;
+    return json;
   };
   Json results = {{"version", made.version},
                   {"commit", made.commit},

@@ -1,9 +1,11 @@
 #include "keys/ball_search.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "core/decompose.h"
 
 namespace normscope {
 namespace {
@@ -86,15 +88,15 @@ class BallSearch::Corral {
     const Index m = size();
     if (m == 1) return cut(VectorXd::Zero(dimension_), points_.col(0));
     const MatrixXd edges = points_.block(0, 1, dimension_, m - 1).colwise() - points_.col(0);
-    const Eigen::HouseholderQR<MatrixXd> qr(edges);
+    const Qr qr = householder_qr(edges);
     // The shortest query with q·edge = −(c_j − c_0): q = Q y, Rᵀ y = −(c_j − c_0).
     VectorXd y = offsets_[0] - offsets_.segment(1, m - 1).array();
-    qr.matrixQR().topRows(m - 1).triangularView<Eigen::Upper>().transpose().solveInPlace(y);
+    qr.packed.topRows(m - 1).triangularView<Eigen::Upper>().transpose().solveInPlace(y);
     VectorXd shortest = VectorXd::Zero(dimension_);
     shortest.head(m - 1) = y;
-    VectorXd nearest = qr.householderQ().adjoint() * points_.col(0);
+    VectorXd nearest = qr.q_transposed_times(points_.col(0));
     nearest.head(m - 1).setZero();
-    return cut(qr.householderQ() * shortest, qr.householderQ() * nearest);
+    return cut(qr.q_times(shortest), qr.q_times(nearest));
   }
 
   // Computes afresh what updates have blurred.
@@ -182,7 +184,7 @@ class BallSearch::Corral {
 
   void refresh() {
     const Index m = size();
-    inverse_.topLeftCorner(m, m) = gram_.topLeftCorner(m, m).llt().solve(MatrixXd::Identity(m, m));
+    inverse_.topLeftCorner(m, m) = cholesky(gram_.topLeftCorner(m, m)).inverse();
     updates_ = 0;
   }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/decompose.h"
 #include "keys/exact.h"
 #include "keys/exact_margin.h"
 #include "normscope/random.h"
@@ -89,11 +90,22 @@ void take_witness(const PlacedKeys& set, const ExactVerdict& exact, const std::v
   for (std::size_t c = 0; c < query.size(); ++c) result.exact_witness[set.hull.kept[c]] = query[c].str();
 }
 
-// What makes a dot product of kept coordinates that of the keys in their hull; empty: the identity.
-std::vector<double> metric(const PlacedKeys& set) {
+// From kept coordinates to orthonormal ones, row by row; empty: the identity.
+std::vector<double> lift_of(const PlacedKeys& set) {
   if (!set.hull.reduced()) return {};
-  const Eigen::MatrixXd product = set.hull.lift.transpose() * set.hull.lift;
-  return {product.data(), product.data() + product.size()};
+  const Eigen::MatrixXd rows = set.hull.lift.transpose();  // Eigen keeps columns together
+  return {rows.data(), rows.data() + rows.size()};
+}
+
+// The widest margin; where that is beyond the effort, what the search knows of it.
+ExactMargin widest_margin(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerdict& result) {
+  try {
+    Effort effort(set.options.exact_effort);
+    return exact_margin(set.exact_points.view(), set.exact_offsets, key, lift_of(set), found.hint, effort);
+  } catch (const BeyondEffort&) {
+    if (found.at_most > 0) result.margin_at_most = found.at_most * set.hull.unit;
+    return {found.margin * set.hull.unit, {}};
+  }
 }
 
 Eigen::MatrixXd random_axes(std::size_t dimension, std::size_t stream) {
@@ -101,7 +113,7 @@ Eigen::MatrixXd random_axes(std::size_t dimension, std::size_t stream) {
   Random random(1, stream);
   Eigen::MatrixXd gaussian(f, f);
   for (Eigen::Index c = 0; c < f * f; ++c) gaussian.data()[c] = random.normal();
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(gaussian).householderQ() * Eigen::MatrixXd::Identity(f, f);
+  return householder_qr(gaussian).thin_q();
 }
 
 // A ball around the key inside the hull: if the key, moved by ρ√f along every axis either way, stays
@@ -149,12 +161,18 @@ bool certify(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerd
   }
   result.verdict = Verdict::unselectable;
   result.depth = found.radius * set.hull.unit;
-  result.robust = found.radius > needed && !set.rounded_equal_offsets;
+  result.robust = found.radius > needed && set.cover_can_be_robust();
   if (set.options.certificates || set.options.exact) result.cover = found.cover;
   if (!set.options.exact) return true;
   std::vector<std::size_t> members;
   for (const CoverTerm& term : found.cover) members.push_back(term.index);
-  const std::vector<Rational> weights = barycentric_coordinates(set.exact_points.view(), key, members);
+  std::vector<Rational> weights;
+  try {
+    Effort effort(set.options.exact_effort);
+    weights = barycentric_coordinates(set.exact_points.view(), key, members, effort);
+  } catch (const BeyondEffort&) {
+    return true;  // proven by the error bound, not verified
+  }
   Rational offset = 0;
   for (std::size_t a = 0; a < weights.size(); ++a) {
     if (weights[a] <= 0) return false;
@@ -166,10 +184,29 @@ bool certify(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerd
   return result.verified;
 }
 
+void widen(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerdict& result) {
+  const ExactMargin widest = widest_margin(set, key, found, result);
+  result.margin = widest.margin;
+  if (widest.query.empty()) return;
+  result.exact_path = true;
+  result.robust = result.margin > set.robust_beyond(key) * set.hull.unit;
+  std::vector<double> query = rounded_query(set, widest.query);
+  if (!result.witness.empty() && wins(set, query, key)) result.witness = std::move(query);
+}
+
 KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& found, KeySearch& search,
                            const LikelyVertices* likely) {
-  const ExactVerdict exact =
-      decide_exactly(set.exact_points.view(), set.exact_offsets, set.distinct(), key, found.hint);
+  ExactVerdict exact;
+  try {
+    Effort effort(set.options.exact_effort);
+    exact =
+        decide_exactly(set.exact_points.view(), set.exact_offsets, set.distinct(), key, found.hint, effort);
+  } catch (const BeyondEffort&) {
+    KeyVerdict unknown;
+    unknown.verdict = Verdict::undecided;
+    if (found.at_most > 0) unknown.margin_at_most = found.at_most * set.hull.unit;
+    return unknown;
+  }
   KeyVerdict result;
   result.verdict = exact.verdict;
   result.exact_path = true;
@@ -192,8 +229,7 @@ KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& 
       !options.certificates && !options.exact && !options.query_norm && options.margins == Margins::bound;
   if (exact.verdict != Verdict::unselectable && !bare) {
     ExactMargin widest{0, {}};
-    if (exact.verdict == Verdict::selectable)
-      widest = exact_margin(set.exact_points.view(), set.exact_offsets, key, metric(set), found.hint);
+    if (exact.verdict == Verdict::selectable) widest = widest_margin(set, key, found, result);
     result.margin = widest.margin;
     take_witness(set, exact, widest.query, key, result);
   } else if (exact.verdict == Verdict::unselectable) {
@@ -202,7 +238,7 @@ KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& 
   const double needed = set.robust_beyond(key) * set.hull.unit;
   result.robust =
       (exact.verdict == Verdict::selectable && result.margin > needed) ||
-      (exact.verdict == Verdict::unselectable && result.depth > needed && !set.rounded_equal_offsets);
+      (exact.verdict == Verdict::unselectable && result.depth > needed && set.cover_can_be_robust());
   if (!set.options.certificates) result.witness.clear();
   return result;
 }

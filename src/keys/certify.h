@@ -12,6 +12,10 @@ namespace normscope {
 // doubles cannot hold the witness.
 bool certify(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerdict& result);
 
+// The widest margin and its witness in rational arithmetic, for a key that `certify` settled but whose search
+// broke off. What lies beyond its effort stays between two bounds.
+void widen(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerdict& result);
+
 // In rational arithmetic, for what the search could not prove: `found` says where it stopped, and `search`
 // measures the depth of a key that turns out unselectable.
 KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& found, KeySearch& search,

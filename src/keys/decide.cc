@@ -40,6 +40,17 @@ void check_options(const KeyOptions& options) {
   check(options.unit_roundoff, "unit_roundoff");
   check(options.offset_roundoff, "offset_roundoff");
   check(options.smallest_rounding, "smallest_rounding");
+  check(options.exact_effort, "exact_effort");
+}
+
+void check_errors(std::span<const double> errors, std::size_t keys) {
+  if (!errors.empty() && errors.size() != keys)
+    throw InputError(
+        fmt::format("{} errors were given for {} keys: one per key is needed", errors.size(), keys));
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    if (!(errors[i] >= 0 && std::isfinite(errors[i])))
+      throw InputError(fmt::format(
+          "error {} (counted from 0) is {}: it must be a finite number of at least 0", i, errors[i]));
 }
 
 // Decides the distinct keys of a set, in an order and in pieces that suit it, and answers for all keys.
@@ -59,6 +70,12 @@ class SetDecider {
     set.d = placed_.keys.cols;
     set.rank = placed_.hull.rank;
     set.rank_tolerance = placed_.hull.tolerance;
+    set.matrix_rank = placed_.hull.matrix_rank;
+    set.weakest_spread = placed_.hull.weakest;
+    if (placed_.hull.reduced()) {
+      set.kept = placed_.hull.kept;
+      set.left_out = placed_.hull.noise;
+    }
     set.keys.resize(placed_.keys.rows);
     if (distinct_.size() > 1) {
       decide_distinct();
@@ -76,7 +93,7 @@ class SetDecider {
       executor_.for_each((placed_.keys.rows + kPiece - 1) / kPiece, [&](std::size_t piece) {
         const auto search = make_key_search(placed_.frame, Margins::bound);
         for (std::size_t i = piece * kPiece; i < std::min(placed_.keys.rows, (piece + 1) * kPiece); ++i) {
-          if (placed_.options.prefix) set.keys[i].last_prefix = last_prefix(i, *search);
+          if (placed_.options.prefix) look_at_prefixes(i, *search, set.keys[i]);
           if (weights) add_largest_weight(*weights, i, set.keys[i]);
         }
       });
@@ -100,6 +117,9 @@ class SetDecider {
         break;
       case Verdict::unselectable:
         ++counts.unselectable;
+        break;
+      case Verdict::undecided:
+        ++counts.undecided;
         break;
     }
   }
@@ -333,8 +353,20 @@ class SetDecider {
   }
 
   void settle(std::size_t key, const Found& found, KeySearch& search, const LikelyVertices* likely) {
+    // The way to the widest margin may lead where doubles see nothing, past margins wide enough to decide.
+    if (found.kind == Found::Kind::unclear && placed_.options.margins == Margins::exact) {
+      Found decided = make_key_search(placed_.frame, Margins::bound)
+                          ->decide(question(key, nullptr, placed_.robust_beyond(key)));
+      if (decided.kind == Found::Kind::selectable && certify(placed_, key, decided, distinct_[key])) {
+        decided.at_most = found.at_most;
+        decided.hint = found.hint;
+        return widen(placed_, key, decided, distinct_[key]);
+      }
+    }
     if (found.kind == Found::Kind::unclear || !certify(placed_, key, found, distinct_[key]))
       distinct_[key] = certify_exactly(placed_, key, found, search, likely);
+    else if (found.at_most > 0)
+      widen(placed_, key, found, distinct_[key]);
   }
 
   // The verdict of index i from that of its distinct key: equal keys tie.
@@ -347,10 +379,12 @@ class SetDecider {
     std::vector<std::size_t> ties;
     for (std::size_t k : result.tied_with)
       ties.insert(ties.end(), placed_.groups.members[k].begin(), placed_.groups.members[k].end());
-    if (equals.size() > 1 && result.verdict != Verdict::unselectable) {
+    if (equals.size() > 1 && result.verdict != Verdict::unselectable &&
+        result.verdict != Verdict::undecided) {
       if (result.verdict == Verdict::selectable) {
         result.verdict = Verdict::tied;
         result.margin = 0;
+        result.margin_at_most.reset();
         result.robust = false;
         if (placed_.options.certificates) result.cover = {{equals[0] == i ? equals[1] : equals[0], 1.0}};
       }
@@ -363,62 +397,118 @@ class SetDecider {
     return result;
   }
 
-  // Selectability only shrinks as keys are added, so the last prefix is found by bisection.
-  std::size_t last_prefix(std::size_t i, KeySearch& search) const {
+  // Some prefix selects it: its own, of the keys up to itself. None does: a tie may be found in any, but not
+  // once the keys of a prefix are proven to surround it, for then those of every longer one do.
+  void look_at_prefixes(std::size_t i, KeySearch& search, KeyVerdict& key) const {
+    key.last_prefix = last_prefix(i, search);
+    key.prefix_verdict = !key.last_prefix       ? Verdict::undecided
+                         : *key.last_prefix > 0 ? Verdict::selectable
+                                                : key.verdict;
+    key.verdict_prefix = key.last_prefix.value_or(0) > 0 ? *key.last_prefix : placed_.keys.rows;
+    if (key.prefix_verdict != Verdict::unselectable) return;
+    const std::size_t own = placed_.groups.distinct_of[i], shortest = distinct_keys_of(i + 1);
+    for (std::size_t count = shortest; count <= distinct_.size(); ++count) {
+      key.verdict_prefix = count == shortest ? i + 1 : placed_.groups.first[count - 1] + 1;
+      Verdict here = Verdict::selectable;  // among distinct keys, of which it may have equals
+      if (count > 1) {
+        const Found found = search.decide({placed_.frame.points[own], own, count, nullptr, 0});
+        if (found.kind == Found::Kind::unselectable) {
+          key.robust_in_prefixes =
+              count == shortest && found.radius > placed_.robust_beyond(own) && placed_.cover_can_be_robust();
+          return;
+        }
+        if (found.kind == Found::Kind::unclear) here = verdict_among(count, own, found);
+      }
+      if (here == Verdict::unselectable) continue;
+      key.prefix_verdict = here == Verdict::selectable ? Verdict::tied : here;
+      return;
+    }
+  }
+
+  // In rational arithmetic, among the first distinct keys.
+  Verdict verdict_among(std::size_t count, std::size_t key, const Found& found) const {
+    try {
+      Effort effort(placed_.options.exact_effort);
+      return decide_exactly(placed_.exact_points.view(), placed_.exact_offsets, count, key, found.hint,
+                            effort)
+          .verdict;
+    } catch (const BeyondEffort&) {
+      return Verdict::undecided;
+    }
+  }
+
+  // Selectability only shrinks as keys are added, so the last prefix is found by bisection. None if rational
+  // arithmetic cannot tell within its effort.
+  std::optional<std::size_t> last_prefix(std::size_t i, KeySearch& search) const {
     const auto& equals = placed_.groups.members[placed_.groups.distinct_of[i]];
     if (equals[0] != i) return 0;
     const std::size_t limit = equals.size() > 1 ? equals[1] : placed_.keys.rows;
     std::size_t low = i + 1, high = limit;  // prefix lengths
+    bool decided = true;
     const auto selectable = [&](std::size_t length) {
-      return selectable_in_prefix(placed_.groups.distinct_of[i], length, search);
+      const Verdict verdict = verdict_in_prefix(placed_.groups.distinct_of[i], length, search);
+      decided &= verdict != Verdict::undecided;
+      return verdict == Verdict::selectable;
     };
-    if (!selectable(low)) return 0;
+    if (!selectable(low)) return decided ? std::optional<std::size_t>(0) : std::nullopt;
     if (selectable(high)) return high;
     while (high - low > 1) {
       const std::size_t middle = low + (high - low) / 2;
       (selectable(middle) ? low : high) = middle;
     }
-    return low;
+    return decided ? std::optional(low) : std::nullopt;
   }
 
-  bool selectable_in_prefix(std::size_t key, std::size_t length, KeySearch& search) const {
-    // Distinct keys are in order of first appearance, so a prefix of the keys is a prefix of them.
+  // Distinct keys are in order of first appearance, so a prefix of the keys is a prefix of them.
+  std::size_t distinct_keys_of(std::size_t length) const {
     const auto end = std::lower_bound(placed_.groups.first.begin(), placed_.groups.first.end(), length);
-    const auto count = static_cast<std::size_t>(end - placed_.groups.first.begin());
-    if (count == 1) return true;
-    const Found found = search.decide({placed_.frame.points[key], key, count, nullptr, 0});
-    if (found.kind != Found::Kind::unclear) return found.kind == Found::Kind::selectable;
-    return decide_exactly(placed_.exact_points.view(), placed_.exact_offsets, count, key, found.hint)
-               .verdict == Verdict::selectable;
+    return static_cast<std::size_t>(end - placed_.groups.first.begin());
   }
 
-  // All keys count in the softmax, equal ones too; orthonormal frame coordinates keep ‖q‖ and q·(k_j − k_i).
+  Verdict verdict_in_prefix(std::size_t key, std::size_t length, KeySearch& search) const {
+    const std::size_t count = distinct_keys_of(length);
+    if (count == 1) return Verdict::selectable;
+    const Found found = search.decide({placed_.frame.points[key], key, count, nullptr, 0});
+    if (found.kind == Found::Kind::unclear) return verdict_among(count, key, found);
+    return found.kind == Found::Kind::selectable ? Verdict::selectable : Verdict::unselectable;
+  }
+
+  // Whether queries of the norm asked about can make something of what the hull leaves out.
+  bool weights_see_noise() const {
+    return placed_.hull.reduced() && 2 * *placed_.options.query_norm * placed_.hull.noise > kWeightGap;
+  }
+
+  // All keys count in the softmax, equal ones too; orthonormal frame coordinates keep ‖q‖ and q·(k_j − k_i),
+  // up to noise. Where that matters the keys are taken as given.
   WeightSearch weights_of_keys() const {
-    Matrix<double> points(placed_.keys.rows, placed_.hull.rank);
+    const bool as_given = weights_see_noise();
+    Matrix<double> points(placed_.keys.rows, as_given ? placed_.keys.cols : placed_.hull.rank);
     for (std::size_t j = 0; j < points.rows(); ++j)
       for (std::size_t c = 0; c < points.cols(); ++c)
-        points(j, c) = placed_.frame.points(placed_.groups.distinct_of[j], c) * placed_.hull.unit;
-    return {points.view(), placed_.offsets};
+        points(j, c) = as_given ? placed_.keys(j, c) - placed_.hull.centre[static_cast<Eigen::Index>(c)]
+                                : placed_.frame.points(placed_.groups.distinct_of[j], c) * placed_.hull.unit;
+    const bool as_keys = as_given || !placed_.hull.reduced();
+    return {points.view(), placed_.offsets, as_keys ? placed_.keys : MatrixView<const double>()};
   }
 
   void add_largest_weight(const WeightSearch& weights, std::size_t i, KeyVerdict& key) const {
-    const std::size_t rank = placed_.hull.rank;
-    std::vector<double> start;
-    if (!key.witness.empty()) {
-      start.resize(rank);
-      for (std::size_t c = 0; c < rank; ++c) {
-        if (!placed_.hull.reduced()) {
-          start[c] = key.witness[c];
-          continue;
-        }
-        for (std::size_t e = 0; e < placed_.keys.cols; ++e)
-          start[c] +=
-              placed_.hull.basis(static_cast<Eigen::Index>(e), static_cast<Eigen::Index>(c)) * key.witness[e];
-      }
+    std::vector<double> start = key.witness;
+    const bool in_frame = placed_.hull.reduced() && !weights_see_noise();
+    if (in_frame && !start.empty()) {
+      start.resize(placed_.hull.rank);
+      Eigen::Map<Eigen::VectorXd>(start.data(), static_cast<Eigen::Index>(start.size())) =
+          placed_.hull.basis.transpose() *
+          Eigen::Map<const Eigen::VectorXd>(key.witness.data(),
+                                            static_cast<Eigen::Index>(key.witness.size()));
     }
     const LargestWeight weight = weights.largest(i, *placed_.options.query_norm, start, kWeightGap);
-    key.max_weight = weight.attained;
-    key.max_weight_bound = weight.bound;
+    const double noise =
+        in_frame ? std::exp(2 * *placed_.options.query_norm *
+                            (placed_.hull.noise + 2 * placed_.frame.point_error * placed_.hull.unit))
+                 : 1;
+    // Scores beyond the range of doubles leave nothing to tell.
+    key.max_weight = weight.attained >= 0 ? weight.attained / noise : 0.0;
+    key.max_weight_bound = weight.bound * noise < 1 ? weight.bound * noise : 1.0;
     if (!placed_.options.certificates) key.witness.clear();
   }
 
@@ -441,8 +531,10 @@ const char* name_of(Verdict verdict) {
       return "tied";
     case Verdict::unselectable:
       return "unselectable";
+    case Verdict::undecided:
+      break;
   }
-  return "";
+  return "undecided";
 }
 
 void check_key_input(MatrixView<const double> keys, std::span<const double> offsets) {
@@ -469,12 +561,14 @@ KeySet decide_keys(MatrixView<const double> keys, std::span<const double> offset
                    const Executor& executor) {
   check_options(options);
   check_key_input(keys, offsets);
+  check_errors(options.errors, keys.rows);
   return SetDecider(keys, offsets, options, executor).run();
 }
 
 std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> sets,
                                     std::span<const std::span<const double>> offsets,
-                                    const KeyOptions& options, const Executor& executor) {
+                                    const KeyOptions& options, const Executor& executor,
+                                    const std::string& set_name) {
   if (!offsets.empty() && offsets.size() != sets.size())
     throw InputError(
         fmt::format("{} lists of score offsets were given for {} sets of keys: one per set is needed",
@@ -487,20 +581,30 @@ std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> se
     try {
       check_key_input(sets[s], offsets_of(s));
     } catch (const InputError& error) {
-      throw InputError(sets.size() == 1 ? error.what()
-                                        : fmt::format("set {} of {}: {}", s, sets.size(), error.what()));
+      throw InputError(sets.size() == 1
+                           ? error.what()
+                           : fmt::format(fmt::runtime(set_name), s, sets.size()) + ": " + error.what());
     }
   }
+  std::vector<KeyOptions> options_of(options.errors.empty() ? 1 : sets.size(), options);
+  if (!options.errors.empty()) {
+    std::size_t keys = 0;
+    for (const auto& set : sets) keys += set.rows;
+    check_errors(options.errors, keys);
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < sets.size(); first += sets[s].rows, ++s)
+      options_of[s].errors = options.errors.subspan(first, sets[s].rows);
+  }
+  const auto decided = [&](std::size_t s, const Executor& threads) {
+    return SetDecider(sets[s], offsets_of(s), options_of[options.errors.empty() ? 0 : s], threads).run();
+  };
   std::vector<KeySet> results(sets.size());
   // Many sets: one task each. Few: the threads share the keys of one set. The results are the same.
   if (sets.size() >= 2 * static_cast<std::size_t>(executor.threads())) {
     const Executor alone(1);
-    executor.for_each(sets.size(), [&](std::size_t s) {
-      results[s] = SetDecider(sets[s], offsets_of(s), options, alone).run();
-    });
+    executor.for_each(sets.size(), [&](std::size_t s) { results[s] = decided(s, alone); });
   } else {
-    for (std::size_t s = 0; s < sets.size(); ++s)
-      results[s] = SetDecider(sets[s], offsets_of(s), options, executor).run();
+    for (std::size_t s = 0; s < sets.size(); ++s) results[s] = decided(s, executor);
   }
   return results;
 }

@@ -39,10 +39,12 @@ long bits(const Integer& value) {
 #endif
 }
 
-namespace {
-
-int lowest_exponent(double value) {
-  return value == 0 ? std::numeric_limits<int>::max() : split(value).exponent;
+int lowest_exponent(MatrixView<const double> values) {
+  int lowest = std::numeric_limits<int>::max();
+  for (std::size_t i = 0; i < values.rows; ++i)
+    for (double value : values[i])
+      if (value != 0) lowest = std::min(lowest, split(value).exponent);
+  return lowest == std::numeric_limits<int>::max() ? 0 : lowest;
 }
 
 Integer scaled(double value, int lowest) {
@@ -51,7 +53,6 @@ Integer scaled(double value, int lowest) {
   return Integer(parts.mantissa) << static_cast<unsigned>(parts.exponent - lowest);
 }
 
-// value / 2^shift as a double, rounded once or twice; |value| may exceed the range of doubles.
 double rounded(const Integer& value, long shift) {
 #ifdef __EMSCRIPTEN__  // no GMP there
   const long exponent = bits(value), dropped = std::max(exponent - 63, 0L);
@@ -65,7 +66,6 @@ double rounded(const Integer& value, long shift) {
   return std::ldexp(fraction, static_cast<int>(std::clamp(exponent - shift, -4000L, 4000L)));
 }
 
-// value /= divisor, which is known to leave no remainder.
 void divide_exactly(Integer& value, const Integer& divisor) {
 #ifdef __EMSCRIPTEN__  // no GMP there
   value /= divisor;
@@ -73,6 +73,8 @@ void divide_exactly(Integer& value, const Integer& divisor) {
   mpz_divexact(value.backend().data(), value.backend().data(), divisor.backend().data());
 #endif
 }
+
+namespace {
 
 // Row echelon form over the integers, grown one vector at a time: the rank of what was added.
 class Echelon {
@@ -100,8 +102,9 @@ class Echelon {
 class CoverProgram {
  public:
   CoverProgram(MatrixView<const double> points, std::span<const double> offsets, std::size_t count,
-               std::size_t key, std::span<const std::size_t> hint)
-      : points_(points),
+               std::size_t key, std::span<const std::size_t> hint, Effort& effort)
+      : effort_(effort),
+        points_(points),
         offsets_(offsets),
         count_(count),
         key_(key),
@@ -109,12 +112,8 @@ class CoverProgram {
         dimension_(points.cols),
         rows_(points.cols + (offsets.empty() ? 1 : 2)),
         columns_(count + (offsets.empty() ? 0 : 1)) {
-    lowest_ = std::numeric_limits<int>::max();
-    for (std::size_t j = 0; j < count; ++j) {
-      for (double value : points[j]) lowest_ = std::min(lowest_, lowest_exponent(value));
-      if (!offsets.empty()) lowest_ = std::min(lowest_, lowest_exponent(offsets[j]));
-    }
-    if (lowest_ == std::numeric_limits<int>::max()) lowest_ = 0;
+    lowest_ = lowest_exponent(points.first_rows(count));
+    if (!offsets.empty()) lowest_ = std::min(lowest_, lowest_exponent({offsets.data(), 1, count}));
     // The ray is as long as the keys are: prices of keys and ray are then of one size, and so are a query's
     // parts.
     double largest = 0;
@@ -125,6 +124,7 @@ class CoverProgram {
     ray_exponent_ = largest > 0 ? std::max(lowest_, std::ilogb(largest)) : lowest_;
     std::erase_if(hint_, [&](std::size_t j) { return j >= count || j == key; });
     basis_.assign(rows_, kNone);  // artificial columns: the identity
+    Effort::hold(rows_ * rows_, 64);
     adjugate_.assign(rows_ * rows_, 0);
     for (std::size_t r = 0; r < rows_; ++r) adjugate_[r * rows_ + r] = 1;
     determinant_ = 1;
@@ -155,6 +155,7 @@ class CoverProgram {
       for (std::size_t r = 0; r < rows_; ++r) {
         if (basis_[r] == kNone || value(r) == 0 || used[basis_[r]]) continue;
         used[basis_[r]] = true;
+        effort_.spend(span.rank() * rows_, bits(determinant_));
         wider |= span.add(column(basis_[r]));
       }
       if (wider || covers == 0) accumulate(sum, ++covers);
@@ -246,11 +247,12 @@ class CoverProgram {
     double value, error;
   };
   Price screened_price(std::size_t j) const {
-    double sum = screen_unit_ * gain(j), size = std::abs(sum);
+    double sum = screen_unit_ * gain(j), size = std::abs(sum), reach = 0;
     const auto term = [&](double y, double difference) {
       const double product = y * difference;
       sum -= product;
       size += std::abs(product);
+      reach += std::abs(difference);
     };
     if (j == count_) {
       term(screen_[dimension_], std::ldexp(-1.0, ray_exponent_));
@@ -259,7 +261,8 @@ class CoverProgram {
       if (!offsets_.empty()) term(screen_[dimension_], offsets_[j] - offsets_[key_]);
       term(screen_[rows_ - 1], 1.0);
     }
-    return {sum, size * static_cast<double>(rows_ + 6) * 0x1p-51 + 1e-290};
+    // A part of the dual that is less than doubles hold may meet a difference as large as they hold.
+    return {sum, size * static_cast<double>(rows_ + 6) * 0x1p-51 + 1e-290 + 0x1p-1073 * reach};
   }
 
   // Sign of the price of column j: screened, exact where unclear.
@@ -316,6 +319,8 @@ class CoverProgram {
 
   void pivot(std::size_t row, std::size_t j, const std::vector<Integer>& direction) {
     const Integer& pivot_value = direction[row];
+    Effort::hold(rows_ * rows_, bits(pivot_value));
+    effort_.spend(rows_ * rows_, bits(pivot_value));
     for (std::size_t r = 0; r < rows_; ++r) {
       if (r == row) continue;
       for (std::size_t c = 0; c < rows_; ++c) {
@@ -438,6 +443,7 @@ class CoverProgram {
     if (!offsets_.empty()) result.offset_factor = -dual_[dimension_];
   }
 
+  Effort& effort_;
   MatrixView<const double> points_;
   std::span<const double> offsets_;
   std::size_t count_, key_;
@@ -457,8 +463,9 @@ class CoverProgram {
 }  // namespace
 
 ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const double> offsets,
-                            std::size_t count, std::size_t key, std::span<const std::size_t> hint) {
-  return CoverProgram(points, offsets, count, key, hint).decide();
+                            std::size_t count, std::size_t key, std::span<const std::size_t> hint,
+                            Effort& effort) {
+  return CoverProgram(points, offsets, count, key, hint, effort).decide();
 }
 
 std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const double> points,
@@ -485,7 +492,7 @@ std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const 
 }
 
 std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, std::size_t key,
-                                              std::span<const std::size_t> members) {
+                                              std::span<const std::size_t> members, Effort& effort) {
   // Gauss-Jordan on [k_m − k_i; 1] λ = (0, 1).
   const std::size_t rows = points.cols + 1, cols = members.size();
   std::vector<std::vector<Rational>> m(rows, std::vector<Rational>(cols + 1));
@@ -502,6 +509,7 @@ std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, s
     if (p == rows) return {};
     std::swap(m[p], m[row]);
     const Rational lead = m[row][a];
+    effort.spend(4 * rows * (cols - a), bits(Integer(numerator(lead))) + bits(Integer(denominator(lead))));
     for (std::size_t c = a; c <= cols; ++c) m[row][c] /= lead;
     for (std::size_t r = 0; r < rows; ++r) {
       if (r == row || m[r][a] == 0) continue;

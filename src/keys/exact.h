@@ -31,6 +31,31 @@ using RationalBackend = boost::multiprecision::gmp_rational;
 using Integer = boost::multiprecision::number<IntegerBackend, boost::multiprecision::et_off>;
 using Rational = boost::multiprecision::number<RationalBackend, boost::multiprecision::et_off>;
 
+// Rational arithmetic stops here, by what it was allowed: verdicts and margins beyond it stay unknown.
+struct BeyondEffort {};
+
+// What rational arithmetic may take for one key. Counted, not timed, so that answers do not depend on the
+// machine.
+class Effort {
+ public:
+  explicit Effort(double products) : left_(products) {}  // of 64-bit words
+  // `products` of numbers of so many bits, each followed by an exact division.
+  void spend(std::size_t products, long bits) {
+    const double words = static_cast<double>(bits) / 64 + 1;
+    left_ -= 3 * words * words * static_cast<double>(products);
+    if (left_ < 0) throw BeyondEffort();
+  }
+  // So many numbers of so many bits at a time.
+  static void hold(std::size_t numbers, long bits) {
+    constexpr double kMostBytes = 0x1p28;
+    if (static_cast<double>(numbers) * (static_cast<double>(bits) / 8 + 16) > kMostBytes)
+      throw BeyondEffort();
+  }
+
+ private:
+  double left_;
+};
+
 struct ExactTerm {
   std::size_t index;
   Rational weight;
@@ -46,9 +71,10 @@ struct ExactVerdict {
 };
 
 // points: the first `count` rows are the (distinct) keys, in the coordinates that matter. offsets: empty or
-// one per row. `hint` lists keys likely to be in the answer; they are tried first.
+// one per row. `hint` lists keys likely to be in the answer; they are tried first. Throws BeyondEffort.
 ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const double> offsets,
-                            std::size_t count, std::size_t key, std::span<const std::size_t> hint);
+                            std::size_t count, std::size_t key, std::span<const std::size_t> hint,
+                            Effort& effort);
 
 // The witness of a selectable key as an exact query: the direction, over the offset factor if there are
 // offsets (at factor 0 the multiple of it that is large enough to win).
@@ -56,15 +82,23 @@ std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const 
                                   std::span<const double> offsets, std::size_t key);
 
 // Exact barycentric coordinates of `key` in the listed keys; empty if they are not affinely independent, or
-// the key is not in their affine hull. With offsets only the keys' coordinates enter.
+// the key is not in their affine hull. With offsets only the keys' coordinates enter. Throws BeyondEffort.
 std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, std::size_t key,
-                                              std::span<const std::size_t> members);
+                                              std::span<const std::size_t> members, Effort& effort);
 
 // Sign of the exact value of query·(k_i − k_j) + (b_i − b_j).
 int exact_score_difference_sign(std::span<const double> query, MatrixView<const double> keys,
                                 std::span<const double> offsets, std::size_t i, std::size_t j);
 
 Rational rational(double value);  // exactly
+// value / 2^lowest, for an exponent no higher than the value's own; the lowest of a matrix suits all its
+// entries.
+Integer scaled(double value, int lowest);
+int lowest_exponent(MatrixView<const double> values);
+// value / 2^shift as a double, rounded once or twice; |value| may exceed the range of doubles.
+double rounded(const Integer& value, long shift);
+// value /= divisor, which is known to leave no remainder.
+void divide_exactly(Integer& value, const Integer& divisor);
 long bits(const Integer& value);  // of the magnitude; 0 for 0
 
 // A power of two near the largest magnitude (1 if all are zero).

@@ -6,8 +6,8 @@ namespace normscope {
 
 // The nearest point of the hull of the other keys (with offsets: and everything below it) to a selectable
 // key, by Wolfe's method in rationals.
-// metric: what makes a dot product of the points' coordinates (rank × rank, row-major; empty: the identity).
-// hint: where to start.
+// lift: what takes the points' coordinates to orthonormal ones (rank × rank, row-major; empty: the identity).
+// hint: the keys that are likely to hold the nearest point between them. Throws BeyondEffort.
 struct ExactMargin {
   double margin;
   // The witness that attains it, on the points' coordinates: with offsets a query, else a direction. Empty if
@@ -15,6 +15,6 @@ struct ExactMargin {
   std::vector<Rational> query;
 };
 ExactMargin exact_margin(MatrixView<const double> points, std::span<const double> offsets, std::size_t key,
-                         std::span<const double> metric, std::span<const std::size_t> hint);
+                         std::span<const double> lift, std::span<const std::size_t> hint, Effort& effort);
 
 }  // namespace normscope

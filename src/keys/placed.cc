@@ -89,24 +89,65 @@ void PlacedKeys::place() {
     }
     frame.all.push(point);
     frame.largest_norm = std::max(frame.largest_norm, distance(k));
+    // With offsets the last coordinate is rounded as the others are.
+    if (hull.reduced())
+      frame.point_error = std::max(frame.point_error, hull.frame_error(keys[i]) + 0x1p-53 * distance(k));
     for (std::size_t c = 0; c < hull.kept.size(); ++c) exact_points(k, c) = keys(i, hull.kept[c]);
   }
-  frame.point_error = hull.frame_error * frame.largest_norm;
+  if (!hull.reduced()) frame.point_error = 0x1p-53 * frame.largest_norm;
 }
 
+// In the hull a key's place is lift times its kept coordinates, which stretches what happened to them; or,
+// off its place by what `off` says, the foot of its perpendicular, which does not. Either serves, for all
+// keys alike.
 void PlacedKeys::measure_wobble() {
   const std::size_t m = distinct();
-  wobble.resize(m);
   const double root_d = std::sqrt(static_cast<double>(keys.cols));
+  // A bound of the spectral norm.
+  const double stretch =
+      hull.reduced() && hull.rank > 0
+          ? std::min(hull.lift.norm(), std::sqrt(hull.lift.cwiseAbs().rowwise().sum().maxCoeff() *
+                                                 hull.lift.cwiseAbs().colwise().sum().maxCoeff()))
+          : 1;
+  const Eigen::MatrixXd sizes = hull.lift.cwiseAbs();
+  std::vector<double> whole(m), stretched(m);
+  Eigen::VectorXd errors(static_cast<Eigen::Index>(hull.kept.size()));
   for (std::size_t k = 0; k < m; ++k) {
     const std::size_t i = groups.first[k];
-    double squares = 0;  // in units, lest large keys overflow
-    for (double value : keys[i]) squares += (value / hull.unit) * (value / hull.unit);
-    wobble[k] = options.unit_roundoff * std::sqrt(squares) + options.smallest_rounding * root_d / hull.unit;
-    if (frame.offsets) wobble[k] = std::hypot(wobble[k], options.offset_roundoff * offsets[i] / hull.unit);
-    if (options.noise) wobble[k] = *options.noise / hull.unit;
+    const bool bounded = options.noise || !options.errors.empty();
+    if (bounded) {
+      for (const std::size_t each : groups.members[k])
+        whole[k] = std::max(whole[k], (options.noise ? *options.noise : options.errors[each]) / hull.unit);
+      stretched[k] = stretch * whole[k];
+    } else {
+      double squares = 0;  // in units, lest large keys overflow
+      for (double value : keys[i]) squares += (value / hull.unit) * (value / hull.unit);
+      whole[k] = options.unit_roundoff * std::sqrt(squares) + options.smallest_rounding * root_d / hull.unit;
+    }
+    if (!hull.reduced()) continue;
+    if (!bounded) {
+      for (std::size_t c = 0; c < hull.kept.size(); ++c)
+        errors[static_cast<Eigen::Index>(c)] =
+            (options.unit_roundoff * std::abs(keys(i, hull.kept[c])) + options.smallest_rounding) / hull.unit;
+      stretched[k] = std::min((sizes * errors).norm(), stretch * errors.norm());
+    }
+    double off = 0;
+    for (const std::size_t each : groups.members[k])
+      off = std::max(off, hull.off[static_cast<Eigen::Index>(each)] / hull.unit);
+    whole[k] += off + 2 * frame.point_error + 0x1p-52 * static_cast<double>(keys.cols) * distance(k);
   }
+  wobble = hull.reduced() && *std::max_element(stretched.begin(), stretched.end()) <
+                                 *std::max_element(whole.begin(), whole.end())
+               ? std::move(stretched)
+               : std::move(whole);
+  if (frame.offsets && !options.noise)
+    for (std::size_t k = 0; k < m; ++k)
+      wobble[k] = std::hypot(wobble[k], (options.offset_roundoff * std::abs(offsets[groups.first[k]]) +
+                                         options.smallest_offset_rounding) /
+                                            hull.unit);
   largest_wobble = *std::max_element(wobble.begin(), wobble.end());
+  const bool beyond_rounding = options.noise ? *options.noise > hull.tolerance : !options.errors.empty();
+  noise_fills_space = hull.reduced() && hull.rank + options.projected_out < keys.cols && beyond_rounding;
 }
 
 }  // namespace normscope

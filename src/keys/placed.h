@@ -32,10 +32,15 @@ struct PlacedKeys {
   double distance(std::size_t key) const;  // from the centre of the set, in units of hull.unit
   // A margin or depth beyond this, in units of hull.unit, no rounding can undo.
   double robust_beyond(std::size_t key) const { return wobble[key] + largest_wobble; }
+  // Whether a verdict without a witness, proven by that much depth, stands whatever rounding did.
+  bool cover_can_be_robust() const { return !rounded_equal_offsets && !noise_fills_space; }
 
   MatrixView<const double> keys;
   std::span<const double> offsets;     // empty also if they are all equal
   bool rounded_equal_offsets = false;  // which may have differed before they were rounded
+  // The keys meant need not lie in the flat: noise was asked about that is more than the rank policy leaves
+  // out, or errors are known that no projection confines to it.
+  bool noise_fills_space = false;
   const KeyOptions& options;
   AffineHull hull;
   KeyGroups groups;
@@ -43,7 +48,8 @@ struct PlacedKeys {
   FramedKeys frame;
   Matrix<double> exact_points;
   std::vector<double> exact_offsets;
-  // What rounding of the dtype (or the noise asked about) can do to each, in units of hull.unit.
+  // How far rounding of the dtype (or what is known of the errors, or the noise asked about) can move the
+  // place of each in the hull, in units of hull.unit.
   std::vector<double> wobble;
   double largest_wobble = 0;
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "core/decompose.h"
 #include "keys/ball_search.h"
 #include "keys/exact.h"
 #include "keys/placed.h"
@@ -40,6 +40,10 @@ void check_queries(MatrixView<const double> keys, const QueryBall& queries, cons
   };
   check(queries.radius, "the radius of the queries");
   check(options.weight_gap.value_or(0), "weight_gap");
+  for (const std::size_t i : options.only)
+    if (i >= keys.rows)
+      throw InputError(
+          fmt::format("key {} (counted from 0) is asked about, of a set of {} keys", i, keys.rows));
 }
 
 KeyOptions key_options(const ReachableOptions& options) {
@@ -61,7 +65,9 @@ class ReachableDecider {
         executor_(executor),
         margins_(options.weight_gap ? Margins::exact : options.margins),
         key_options_(key_options(options)),
-        placed_(keys, offsets, key_options_) {
+        placed_(keys, offsets, key_options_),
+        asked_(placed_.distinct(), options.only.empty()) {
+    for (const std::size_t i : options.only) asked_[placed_.groups.distinct_of[i]] = true;
     place();
   }
 
@@ -82,9 +88,13 @@ class ReachableDecider {
     } else {
       in_pieces([&](std::span<const std::size_t> keys) { decide(keys); });
     }
-    for (std::size_t i = 0; i < n; ++i) set.keys[i] = spread(i);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (asked_[placed_.groups.distinct_of[i]]) set.keys[i] = spread(i);
+    }
     if (options_.weight_gap) add_largest_weights(set);
-    for (const ReachableVerdict& key : set.keys) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const ReachableVerdict& key = set.keys[i];
+      if (!asked_[placed_.groups.distinct_of[i]]) continue;
       if (!key.verdict)
         ++set.undecided;
       else if (*key.verdict == Verdict::selectable)
@@ -147,9 +157,10 @@ class ReachableDecider {
   void in_pieces(const Body& body) const {
     const std::size_t m = placed_.distinct();
     executor_.for_each((m + kPiece - 1) / kPiece, [&](std::size_t piece) {
-      std::vector<std::size_t> keys(std::min(kPiece, m - piece * kPiece));
-      std::iota(keys.begin(), keys.end(), piece * kPiece);
-      body(keys);
+      std::vector<std::size_t> keys;
+      for (std::size_t k = piece * kPiece; k < std::min(m, (piece + 1) * kPiece); ++k)
+        if (asked_[k]) keys.push_back(k);
+      if (!keys.empty()) body(keys);
     });
   }
 
@@ -369,6 +380,7 @@ class ReachableDecider {
   const Margins margins_;
   const KeyOptions key_options_;
   const PlacedKeys placed_;
+  std::vector<bool> asked_;     // of the distinct keys
   std::vector<double> centre_;  // in the frame
   ScoredKeys scored_;
   std::vector<ReachableVerdict> distinct_;
@@ -402,9 +414,8 @@ QueryEllipsoid::QueryEllipsoid(MatrixView<const double> map, std::span<const dou
   if (!transposed.allFinite() || !c.allFinite())
     throw InputError("the map or the shift of the queries holds NaN or an infinite number");
   // Aᵀ P = Q R with falling diagonal, so A = P Rᵀ Qᵀ.
-  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(transposed);
-  qr.setThreshold(1e-10);
-  const Eigen::Index rank = qr.rank();
+  const PivotedQr qr = pivoted_qr(transposed);
+  const Eigen::Index rank = qr.rank(1e-10);
   ball_.radius = radius;
   if (rank == 0) {
     // One query only, c. Keys need a coordinate: it is 0.
@@ -412,14 +423,13 @@ QueryEllipsoid::QueryEllipsoid(MatrixView<const double> map, std::span<const dou
     rest_.assign(shift.begin(), shift.end());
     return;
   }
-  const Eigen::MatrixXd upper = qr.matrixR().topRows(rank).template triangularView<Eigen::Upper>();
-  const Eigen::MatrixXd factor = qr.colsPermutation() * upper.transpose();
+  const Eigen::MatrixXd factor = qr.permutation * qr.r(rank).transpose();
   factor_ = Matrix<double>(map.rows, static_cast<std::size_t>(rank));
   for (Eigen::Index i = 0; i < d; ++i)
     for (Eigen::Index k = 0; k < rank; ++k)
       factor_(static_cast<std::size_t>(i), static_cast<std::size_t>(k)) = factor(i, k);
   if (shift.empty()) return;
-  const Eigen::VectorXd centre = factor.colPivHouseholderQr().solve(c);
+  const Eigen::VectorXd centre = solve_least_squares(factor, c);
   ball_.centre.assign(centre.data(), centre.data() + rank);
   if (rank == d) return;
   const Eigen::VectorXd rest = c - factor * centre;

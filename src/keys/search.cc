@@ -2,13 +2,16 @@
 #define HWY_TARGET_INCLUDE "keys/search.cc"
 #include "keys/search.h"
 
-#include <hwy/foreach_target.h>  // must come before highway.h
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "core/targets.h"
 #include "keys/corral-inl.h"
 #include "keys/panels-inl.h"
 
@@ -90,12 +93,14 @@ class Search final : public KeySearch {
       repaired_ = true;
     }
     // A search that broke off far from the widest margin has proven the verdict, not the margin.
-    if (started_ && margins_ == Margins::exact && found_.kind == Found::Kind::selectable &&
-        found_.margin < kBrokenOff * std::sqrt(corral_.squared_distance()))
-      found_ = {};
-    if (started_ && found_.kind == Found::Kind::unclear)
+    const double distance = started_ ? std::sqrt(corral_.squared_distance()) : 0;
+    const bool broken_off = started_ && found_.kind == Found::Kind::selectable &&
+                            margins_ == Margins::exact && found_.margin < kBrokenOff * distance;
+    if (started_ && (broken_off || found_.kind == Found::Kind::unclear)) {
+      found_.at_most = distance * (1 + 1e-12) + 2 * error_;
       for (std::size_t member : corral_.members())
         if (member != kRay) found_.hint.push_back(member);
+    }
     return true;
   }
 

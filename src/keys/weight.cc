@@ -1,8 +1,9 @@
 #include "keys/weight.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+
+#include "core/decompose.h"
 
 namespace normscope {
 namespace {
@@ -28,9 +29,12 @@ struct Problem {
   }
 
   // Gibbs: for any convex weights μ, f(q) ≥ Σ μ_j (q·p_j + b_j) + entropy(μ) ≥ Σ μ_j b_j + entropy(μ) − R‖Σ
-  // μ_j p_j‖.
+  // μ_j p_j‖, less what the rounding of differences and sums can do.
   double lower_bound(const Eigen::VectorXd& mu, double radius) const {
-    double bound = mu.dot(offsets);
+    const double rounding =
+        4 * static_cast<double>(differences.rows() + 8) * 0x1p-53 *
+        (radius * mu.dot(differences.colwise().norm().transpose()) + mu.dot(offsets.cwiseAbs()));
+    double bound = mu.dot(offsets) - rounding;
     for (const double weight : mu)
       if (weight > 0) bound -= weight * std::log(weight);
     return bound - radius * (differences * mu).norm();
@@ -39,16 +43,15 @@ struct Problem {
   // Weights near μ whose mean difference vanishes, if there are any: where R is large, ‖Σ μ_j p_j‖ must be
   // tiny for the bound to say anything. (A Newton step of the dual: C is the covariance of the differences
   // under μ.)
-  Eigen::VectorXd balanced(const Eigen::VectorXd& start,
-                           const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>& covariance) const {
-    const Eigen::VectorXd& lambda = covariance.eigenvalues();
+  Eigen::VectorXd balanced(const Eigen::VectorXd& start, const SymmetricEigen& covariance) const {
+    const Eigen::VectorXd& lambda = covariance.values;
     const double floor = 1e-13 * std::max(lambda.maxCoeff(), 1e-300);
     Eigen::VectorXd mu = start;
     for (int round = 0; round < 3; ++round) {
       const Eigen::VectorXd g = differences * mu;
-      const Eigen::VectorXd along = covariance.eigenvectors().transpose() * g;
+      const Eigen::VectorXd along = covariance.vectors.transpose() * g;
       const Eigen::VectorXd s =
-          covariance.eigenvectors() *
+          covariance.vectors *
           (lambda.array() > floor).select(along.array() / lambda.array().max(floor), 0.0).matrix();
       const double shift = s.dot(g);
       mu.array() *= 1.0 - ((differences.transpose() * s).array() - shift);
@@ -61,22 +64,22 @@ struct Problem {
 
 // argmin of g·s + ½ sᵀHs over ‖q + s‖ ≤ radius, H ⪰ 0 given by its eigenvectors: the multiplier ν ≥ 0 of the
 // ball solves ‖(H + νI)⁻¹(H q − g)‖ = radius, found by bisection on a monotone function.
-Eigen::VectorXd newton_point(const Eigen::VectorXd& q, const Eigen::VectorXd& g,
-                             const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>& eigen, double radius) {
-  const Eigen::VectorXd lambda = eigen.eigenvalues().cwiseMax(0.0);
+Eigen::VectorXd newton_point(const Eigen::VectorXd& q, const Eigen::VectorXd& g, const SymmetricEigen& eigen,
+                             double radius) {
+  const Eigen::VectorXd lambda = eigen.values.cwiseMax(0.0);
   const Eigen::VectorXd target =
-      lambda.cwiseProduct(eigen.eigenvectors().transpose() * q) - eigen.eigenvectors().transpose() * g;
+      lambda.cwiseProduct(eigen.vectors.transpose() * q) - eigen.vectors.transpose() * g;
   const auto point = [&](double nu) -> Eigen::VectorXd {
     return (target.array() / (lambda.array() + nu)).matrix();
   };
   const double floor = 1e-14 * std::max(lambda.maxCoeff(), 1e-300);
-  if (point(floor).norm() <= radius) return eigen.eigenvectors() * point(floor);
+  if (point(floor).norm() <= radius) return eigen.vectors * point(floor);
   double low = floor, high = std::max(2 * floor, target.norm() / radius);
   for (int k = 0; k < 200 && high / low > 1 + 1e-15; ++k) {
     const double middle = std::sqrt(low * high);
     (point(middle).norm() > radius ? low : high) = middle;
   }
-  Eigen::VectorXd result = eigen.eigenvectors() * point(high);
+  Eigen::VectorXd result = eigen.vectors * point(high);
   const double size = result.norm();
   if (size > radius) result *= radius / size;
   return result;
@@ -94,13 +97,13 @@ Eigen::VectorXd newton_point(const Eigen::VectorXd& q, const Eigen::VectorXd& g,
   Eigen::VectorXd result;
   for (int round = 0; round < 12; ++round) {
     hessian.diagonal() = diagonal.array() + nu;
-    const Eigen::LLT<Eigen::MatrixXd> factor(hessian);
+    const Cholesky factor = cholesky(hessian);
     result = factor.solve(target);
     const double size = result.norm();
     if (!std::isfinite(size)) return q;
     if (std::abs(size - radius) <= 1e-6 * radius || (size < radius && nu <= low)) break;
     (size > radius ? low : high) = nu;
-    const double fall = factor.matrixL().solve(result).squaredNorm();
+    const double fall = factor.solve_lower(result).squaredNorm();
     nu += size * size / fall * (size - radius) / radius;
     if (!(nu >= low && nu <= high)) nu = std::max(low, 0.5 * (low + high));
     if (low >= high) break;
@@ -109,7 +112,8 @@ Eigen::VectorXd newton_point(const Eigen::VectorXd& q, const Eigen::VectorXd& g,
   return result;
 }
 
-// Steps that hold however flat or sharp f is, at the price of an eigendecomposition each.
+// Steps that hold however flat or sharp f is, at the price of an eigendecomposition each. size: of the
+// points.
 LargestWeight careful(const Problem& problem, double radius, const Eigen::VectorXd& start, double gap) {
   const Eigen::Index n = problem.differences.cols(), rank = problem.differences.rows();
   Eigen::VectorXd q = Eigen::VectorXd::Zero(rank), p(n);
@@ -122,7 +126,7 @@ LargestWeight careful(const Problem& problem, double radius, const Eigen::Vector
     const Eigen::VectorXd g = problem.differences * p;
     const Eigen::MatrixXd weighted = problem.differences * p.cwiseSqrt().asDiagonal();
     const Eigen::MatrixXd hessian = weighted * weighted.transpose() - g * g.transpose();
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(hessian);
+    const SymmetricEigen eigen = symmetric_eigen(hessian);
     proven = std::max(proven, problem.lower_bound(problem.balanced(p, eigen), radius));
     const Eigen::VectorXd direction = newton_point(q, g, eigen, radius) - q;
     // The ball is convex, so every point of the segment is allowed: halve until f falls enough.
@@ -142,7 +146,6 @@ LargestWeight careful(const Problem& problem, double radius, const Eigen::Vector
     proven = std::max(proven, problem.lower_bound(p, radius));
     if (!moved) break;
   }
-  // Rounding of f itself is a few ulp of its largest term; far below the gap that is asked for.
   return {std::exp(-f), std::min(1.0, std::exp(-std::min(proven, f)) * (1 + 1e-12))};
 }
 
@@ -154,7 +157,8 @@ struct WeightSearch::Place {
   double f = 0;
 };
 
-WeightSearch::WeightSearch(MatrixView<const double> points, std::span<const double> offsets)
+WeightSearch::WeightSearch(MatrixView<const double> points, std::span<const double> offsets,
+                           MatrixView<const double> given)
     : points_(static_cast<Eigen::Index>(points.cols), static_cast<Eigen::Index>(points.rows)),
       offsets_(Eigen::VectorXd::Zero(static_cast<Eigen::Index>(points.rows))) {
   for (std::size_t j = 0; j < points.rows; ++j) {
@@ -165,6 +169,10 @@ WeightSearch::WeightSearch(MatrixView<const double> points, std::span<const doub
     largest_norm_ = std::max(largest_norm_, points_.col(column).norm());
     largest_offset_ = std::max(largest_offset_, std::abs(offsets_[column]));
   }
+  given_.resize(static_cast<Eigen::Index>(given.cols), static_cast<Eigen::Index>(given.rows));
+  for (std::size_t j = 0; j < given.rows; ++j)
+    for (std::size_t c = 0; c < given.cols; ++c)
+      given_(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(j)) = given(j, c);
 }
 
 WeightSearch::Place WeightSearch::at(Eigen::VectorXd q, Eigen::Index key) const {
@@ -231,8 +239,8 @@ LargestWeight WeightSearch::largest(std::size_t key, double radius, std::span<co
   if (found.f - proven <= gap && rounding < 0.1 * gap) {
     return {std::exp(-found.f), std::min(1.0, std::exp(-std::min(proven, found.f) + rounding) * (1 + 1e-12))};
   }
-  return careful({points_.colwise() - points_.col(own), offsets_.array() - offsets_[own]}, radius, found.q,
-                 gap);
+  const Eigen::MatrixXd& exact = given_.size() > 0 ? given_ : points_;
+  return careful({exact.colwise() - exact.col(own), offsets_.array() - offsets_[own]}, radius, found.q, gap);
 }
 
 LargestWeight largest_weight(MatrixView<const double> points, std::span<const double> offsets,

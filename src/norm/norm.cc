@@ -83,6 +83,8 @@ class Core {
   std::span<const double> forward(NormCounts& counts);
   // g = ∂L/∂z of the row last sent forward becomes ∂L/∂x; dV (k × d) and dα are added to.
   void backward(std::span<double> g, std::span<double> normals_gradient, double& alpha_gradient) const;
+  // What a row is scaled to.
+  static double target(Scaling scaling, double d);
 
  private:
   // z = factor·y, factor = target/root; w is y, or y centred for σ. Lengths are in units of `unit`.
@@ -94,7 +96,6 @@ class Core {
   };
 
   bool scales() const { return spec_.scaling != Scaling::none && spec_.scaling != Scaling::tanh; }
-  static double target(Scaling scaling, double d);
   void scale(std::size_t h);
   void scaling_backward(std::span<double> g) const;
   void projection_backward(std::span<double> g, std::span<double> normals_gradient) const;
@@ -325,6 +326,58 @@ NormCounts norm_forward(const NormSpec& spec, const NormParameters<T>& parameter
     for (std::size_t i = 0; i < z.size(); ++i) y(r, i) = static_cast<T>(z[i] * gain[i] + bias[i]);
   }
   return counts;
+}
+
+namespace {
+
+// The largest derivative of y → target·y/√(‖w‖² + d·eps) within `error` of y, w being y or y centred.
+double steepest(double target, double y_norm, double w_norm, double d_eps, double error, bool centred) {
+  const double root = std::hypot(std::max(0.0, w_norm - error), std::sqrt(d_eps));
+  if (root == 0) return std::numeric_limits<double>::infinity();
+  return target / root * (centred ? 1 + (y_norm + error) / root : 1);
+}
+
+}  // namespace
+
+std::vector<double> norm_errors(const NormSpec& spec, MatrixView<const double> x, double unit_roundoff,
+                                double smallest_rounding, double result_roundoff, double alpha) {
+  constexpr double kMost = 1e300;  // stands for: anything
+  const bool centred = spec.scaling == Scaling::standard_deviation;
+  const std::size_t heads = spec.scaling == Scaling::unit_per_head ? static_cast<std::size_t>(spec.heads) : 1,
+                    width = x.cols / heads;
+  std::vector<double> errors, y(x.cols), w, off(width);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    std::copy(x[i].begin(), x[i].end(), y.begin());
+    const double unit = extract_unit(y);  // squares may leave the range of double
+    const std::vector<double> scaled = y;
+    if (spec.projection == Projection::ones) centre(y);
+    double total = 0;
+    for (std::size_t h = 0; h < heads; ++h) {
+      const auto part = std::span(y).subspan(h * width, width);
+      for (std::size_t c = 0; c < width; ++c)
+        off[c] = unit_roundoff * std::abs(scaled[h * width + c]) + smallest_rounding / unit;
+      const double error = std::sqrt(dot(off, off)), size = std::sqrt(dot(part, part));
+      double moved = error * unit, length = size * unit;  // of the result
+      if (spec.scaling == Scaling::tanh) {
+        moved = std::min(moved * alpha, 2 * std::sqrt(static_cast<double>(width)));
+        length = std::min(length * alpha, std::sqrt(static_cast<double>(width)));
+      } else if (spec.scaling != Scaling::none) {
+        const double target = Core::target(spec.scaling, static_cast<double>(width)),
+                     d_eps = static_cast<double>(width) * spec.eps / unit / unit;
+        w.assign(part.begin(), part.end());
+        if (centred) centre(w);
+        const double w_norm = std::sqrt(dot(w, w)), root = std::hypot(w_norm, std::sqrt(d_eps));
+        moved = error * steepest(target, size, w_norm, d_eps, error, centred);
+        length = root > 0 ? target * size / root : 0;
+        if (!centred) moved = std::min(moved, 2 * target);
+      }
+      // Sums of `width` terms in double, and the rounding of what comes out.
+      moved += (result_roundoff + 4 * static_cast<double>(width) * 0x1p-53) * (length + moved);
+      total = std::isfinite(moved) ? std::hypot(total, moved) : kMost;
+    }
+    errors.push_back(std::min(total, kMost));
+  }
+  return errors;
 }
 
 template <class T>

@@ -91,12 +91,17 @@ std::string keys_verdict(const KeysRun& run) {
     all.selectable += set.counts.selectable;
     all.tied += set.counts.tied;
     all.unselectable += set.counts.unselectable;
+    all.undecided += set.counts.undecided;
     keys += set.n;
   }
   if (keys == 0) return "";
-  return fmt::format("Of {} keys{}, {} are selectable, {} tied and {} unselectable.", keys,
+  return fmt::format("Of {} keys{}, {} are selectable, {} tied and {} unselectable{}.", keys,
                      run.sets.size() > 1 ? fmt::format(" in {} sets", run.sets.size()) : "",
-                     counted(all.selectable, keys), counted(all.tied, keys), counted(all.unselectable, keys));
+                     counted(all.selectable, keys), counted(all.tied, keys), counted(all.unselectable, keys),
+                     all.undecided > 0
+                         ? fmt::format("; {} undecided, beyond the effort allowed to rational arithmetic",
+                                       counted(all.undecided, keys))
+                         : "");
 }
 
 ReportTable keys_table(const KeysRun& run, std::size_t most) {

@@ -9,13 +9,24 @@ namespace normscope {
 std::string vocab_verdict(const VocabRun& run) {
   const KeysRun::Set& set = run.keys.sets.at(0);
   const std::size_t lost = set.counts.tied + set.counts.unselectable;
+  const std::string undecided =
+      set.counts.undecided > 0
+          ? fmt::format(" {} more are undecided: rational arithmetic would need more than it may take.",
+                        set.counts.undecided)
+          : "";
+  if (lost == 0 && !undecided.empty())
+    return fmt::format("Of {} tokens, {} are the likeliest under some hidden state.", set.n,
+                       set.counts.selectable) +
+           undecided;
   if (lost == 0)
     return fmt::format(
         "Each of the {} tokens is the likeliest under some hidden state: none is unargmaxable.", set.n);
   return fmt::format(
-      "Of {} tokens, {} can never be the single likeliest: {} unselectable (no hidden state puts them on "
-      "top), {} tied (never alone).",
-      set.n, lost, set.counts.unselectable, set.counts.tied);
+             "Of {} tokens, {} can never be the single likeliest: {} unselectable (no hidden state puts them "
+             "on "
+             "top), {} tied (never alone).",
+             set.n, lost, set.counts.unselectable, set.counts.tied) +
+         undecided;
 }
 
 ReportTable vocab_table(const std::string& title, const std::vector<VocabRun::Token>& tokens,

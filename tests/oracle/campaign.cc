@@ -1,8 +1,10 @@
-// campaign [--keys N] [--seed S] [--threads T] [--draw INDEX]
+// campaign [--keys N] [--flat M] [--largest D] [--seed S] [--threads T] [--draw INDEX] [--set INDEX]
 //
 // Decides at least N keys (default 1 000 000) of all families with the engine and compares every verdict and
-// certificate with the exact oracle. Exit code 0: nothing wrong; 1: something is, with the first failures
-// described so that they can be reproduced (--draw INDEX repeats a single draw); 2: wrong call.
+// certificate with the exact oracle; then M sets (default 10 000) that lie in a flat up to rounding, of up to
+// D dimensions (default 512), whose rank and verdicts must be those of the flat. Exit code 0: nothing wrong;
+// 1: something is, with the first failures described so that they can be reproduced (--draw INDEX repeats a
+// single draw, --set INDEX a single flat set); 2: wrong call.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -15,12 +17,15 @@
 
 #include "normscope/executor.h"
 #include "oracle/compare.h"
+#include "oracle/flat_sets.h"
 
 namespace {
 
 using normscope::Executor;
 using normscope::oracle::compare_draw;
+using normscope::oracle::compare_flat_set;
 using normscope::oracle::Comparison;
+using normscope::oracle::FlatTally;
 using normscope::oracle::key_families;
 using normscope::oracle::Tally;
 
@@ -29,9 +34,9 @@ constexpr std::size_t failures_shown = 5;
 constexpr std::uint64_t draws_per_batch = 1024;
 
 struct Call {
-  std::uint64_t keys = 1'000'000, seed = 1, draw = 0;
+  std::uint64_t keys = 1'000'000, flat = 10'000, largest = 512, seed = 1, draw = 0;
   int threads = 0;
-  bool single = false;
+  bool single = false, single_set = false;
 };
 
 bool parse(int argc, char** argv, Call& call) {
@@ -42,6 +47,10 @@ bool parse(int argc, char** argv, Call& call) {
     if (error != std::errc() || end != text.data() + text.size()) return false;
     if (name == "--keys") {
       call.keys = value;
+    } else if (name == "--flat") {
+      call.flat = value;
+    } else if (name == "--largest" && value >= 2 && value <= 4096) {
+      call.largest = value;
     } else if (name == "--seed") {
       call.seed = value;
     } else if (name == "--threads" && value <= 4096) {
@@ -49,6 +58,9 @@ bool parse(int argc, char** argv, Call& call) {
     } else if (name == "--draw") {
       call.draw = value;
       call.single = true;
+    } else if (name == "--set") {
+      call.draw = value;
+      call.single_set = true;
     } else {
       return false;
     }
@@ -61,12 +73,12 @@ void print_row(const char* name, const Tally& tally) {
       tally.keys == 0 ? 0 : 100.0 * static_cast<double>(tally.exact_path) / static_cast<double>(tally.keys);
   std::printf("%-24s %9zu %10zu %9zu %12zu %6zu %8zu %8.2f%% %8zu %12zu\n", name, tally.keys,
               tally.selectable, tally.tied, tally.unselectable, tally.wrong, tally.invalid, share,
-              tally.rounded, tally.rank_differs);
+              tally.rounded, tally.reduced);
 }
 
 class Progress {
  public:
-  explicit Progress(std::uint64_t goal) : goal_(goal) {}
+  Progress(std::uint64_t goal, const char* what) : goal_(goal), what_(what) {}
 
   void show(std::size_t done) {
     const auto now = Clock::now();
@@ -75,15 +87,42 @@ class Progress {
     const double seconds = std::chrono::duration<double>(now - start_).count();
     const double rate = static_cast<double>(done) / seconds;
     const double left = done >= goal_ ? 0 : static_cast<double>(goal_ - done) / rate;
-    std::fprintf(stderr, "%zu of %llu keys, %.0f per second, %.0f s left\n", done,
-                 static_cast<unsigned long long>(goal_), rate, left);
+    std::fprintf(stderr, "%zu of %llu %s, %.0f per second, %.0f s left\n", done,
+                 static_cast<unsigned long long>(goal_), what_, rate, left);
   }
 
  private:
   using Clock = std::chrono::steady_clock;
   std::uint64_t goal_;
+  const char* what_;
   Clock::time_point start_ = Clock::now(), shown_ = start_;
 };
+
+bool run_flat(const Call& call) {
+  constexpr std::uint64_t sets_per_batch = 64;
+  const Executor executor(call.threads);
+  Progress progress(call.flat, "flat sets");
+  FlatTally total;
+  std::vector<FlatTally> batch(sets_per_batch);
+  if (call.single_set) total = compare_flat_set(call.seed, call.draw, call.largest);
+  for (std::uint64_t first = 0; first < call.flat && !call.single_set; first += sets_per_batch) {
+    executor.for_each(batch.size(), [&](std::size_t k) {
+      batch[k] = compare_flat_set(call.seed, first + k, call.largest);
+    });
+    for (FlatTally& tally : batch) total += std::move(tally);
+    progress.show(total.sets);
+  }
+  for (std::size_t k = 0; k < std::min(failures_shown * 4, total.failures.size()); ++k)
+    std::printf("%s\n", total.failures[k].c_str());
+  const bool fine = total.wrong_rank == 0 && total.wrong == 0 && total.invalid == 0;
+  std::printf(
+      "\nseed %llu: %zu flat sets of %zu keys: %zu of another rank, %zu wrong verdicts, %zu invalid "
+      "certificates or "
+      "bounds (%zu verdicts the errors of the keys might change, of which %zu differ): %s\n",
+      static_cast<unsigned long long>(call.seed), total.sets, total.keys, total.wrong_rank, total.wrong,
+      total.invalid, total.not_robust, total.within_errors, fine ? "as in the flat" : "FAILED");
+  return fine;
+}
 
 int run(const Call& call) {
   std::vector<Tally> tallies(key_families().size());
@@ -102,7 +141,7 @@ int run(const Call& call) {
     add(comparison);
   } else {
     const Executor executor(call.threads);
-    Progress progress(call.keys);
+    Progress progress(call.keys, "keys");
     std::vector<Comparison> batch(draws_per_batch);
     for (std::uint64_t first = 0; total.keys < call.keys; first += draws_per_batch) {
       executor.for_each(batch.size(), [&](std::size_t k) { batch[k] = compare_draw(call.seed, first + k); });
@@ -112,10 +151,9 @@ int run(const Call& call) {
   }
 
   std::printf("%-24s %9s %10s %9s %12s %6s %8s %9s %8s %12s\n", "family", "keys", "selectable", "tied",
-              "unselectable", "wrong", "invalid", "exact", "rounded", "rank differs");
+              "unselectable", "wrong", "invalid", "exact", "rounded", "rank reduced");
   for (std::size_t family = 0; family < tallies.size(); ++family) {
-    if (tallies[family].keys + tallies[family].rank_differs > 0)
-      print_row(key_families()[family].name, tallies[family]);
+    if (tallies[family].keys > 0) print_row(key_families()[family].name, tallies[family]);
   }
   print_row("all", total);
   for (const std::string& failure : failures) std::printf("\n%s", failure.c_str());
@@ -131,8 +169,11 @@ int run(const Call& call) {
 int main(int argc, char** argv) {
   Call call;
   if (!parse(argc, argv, call)) {
-    std::fprintf(stderr, "usage: campaign [--keys N] [--seed S] [--threads T] [--draw INDEX]\n");
+    std::fprintf(stderr,
+                 "usage: campaign [--keys N] [--flat M] [--largest D] [--seed S] [--threads T] [--draw "
+                 "INDEX] [--set INDEX]\n");
     return 2;
   }
-  return run(call);
+  const int result = !call.single_set && (call.keys > 0 || call.single) ? run(call) : 0;
+  return call.single || run_flat(call) ? result : 1;
 }

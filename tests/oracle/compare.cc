@@ -90,7 +90,7 @@ Tally& Tally::operator+=(const Tally& other) {
   invalid += other.invalid;
   exact_path += other.exact_path;
   rounded += other.rounded;
-  rank_differs += other.rank_differs;
+  reduced += other.reduced;
   return *this;
 }
 
@@ -118,14 +118,24 @@ Comparison compare_draw(std::uint64_t seed, std::uint64_t index) {
     fail("decide_keys returned " + std::to_string(decided.keys.size()) + " verdicts");
     return comparison;
   }
-  if (draw.options.rank == RankPolicy::numerical && decided.rank != exact.rank()) {
-    tally.rank_differs = n;
+  // Of a set that lost directions to rounding, verdicts and certificates are exact on the coordinates kept,
+  // but for witnesses of selectable keys, which are queries on all of them.
+  const bool reduced = decided.rank < exact.rank();
+  if (reduced && (draw.options.rank == RankPolicy::full || decided.kept.size() != decided.rank)) {
+    tally.keys = tally.wrong = n;
+    fail("decided in rank " + std::to_string(decided.rank) + ", on " + std::to_string(decided.kept.size()) +
+         " coordinates");
     return comparison;
   }
+  Matrix<double> kept(n, decided.kept.size());
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t c = 0; c < kept.cols(); ++c) kept(i, c) = draw.keys(i, decided.kept[c]);
+  const ExactKeys on_kept(reduced ? kept.view() : draw.keys.view(), draw.offsets);
+  if (reduced) tally.reduced = n;
 
   for (std::size_t i = 0; i < n; ++i) {
     const KeyVerdict& key = decided.keys[i];
-    const Verdict expected = draw.large ? key.verdict : oracle_verdict(exact, i);
+    const Verdict expected = draw.large ? key.verdict : oracle_verdict(on_kept, i);
     ++tally.keys;
     ++(expected == Verdict::selectable ? tally.selectable
        : expected == Verdict::tied     ? tally.tied
@@ -137,7 +147,14 @@ Comparison compare_draw(std::uint64_t seed, std::uint64_t index) {
       continue;
     }
     CertificateNotes notes;
-    if (const std::string problem = check_certificate(exact, i, key, &notes); !problem.empty()) {
+    const bool on_all = !reduced || key.verdict == Verdict::selectable;
+    KeyVerdict seen = key;
+    if (!on_all && !key.witness.empty()) {
+      seen.witness.clear();
+      for (const std::size_t c : decided.kept) seen.witness.push_back(key.witness[c]);
+    }
+    if (const std::string problem = check_certificate(on_all ? exact : on_kept, i, seen, &notes);
+        !problem.empty()) {
       ++tally.invalid;
       fail("key " + std::to_string(i) + ": " + problem + "; decided as " + describe(key));
     }

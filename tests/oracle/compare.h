@@ -28,9 +28,9 @@ Draw make_draw(std::uint64_t seed, std::uint64_t index);
 struct Tally {
   std::size_t keys = 0, selectable = 0, tied = 0, unselectable = 0;  // verdicts of the oracle
   std::size_t wrong = 0, invalid = 0;                                // engine's verdicts and certificates
-  std::size_t exact_path = 0;    // keys that floating point left undecided
-  std::size_t rounded = 0;       // certificates that hold only up to the rounding of their witness
-  std::size_t rank_differs = 0;  // keys not compared: the numerical rank is not the exact one
+  std::size_t exact_path = 0;  // keys that floating point left undecided
+  std::size_t rounded = 0;     // certificates that hold only up to the rounding of their witness
+  std::size_t reduced = 0;     // keys of sets that lost directions to rounding: compared on those kept
 
   Tally& operator+=(const Tally& other);
 };

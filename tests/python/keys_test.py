@@ -284,5 +284,51 @@ class Module(unittest.TestCase):
         self.assertLess(longest, (last - start) / 2, "the main thread stood still")
 
 
+class BelowFullRank(unittest.TestCase):
+    def test_a_product_has_the_rank_of_its_factors(self):
+        random = np.random.default_rng(3)
+        for dtype, n, d, rank in [(np.float64, 40, 32, 1), (np.float64, 60, 16, 5), (np.float64, 80, 64, 20),
+                                  (np.float64, 200, 128, 64), (np.float32, 600, 256, 128)]:
+            left = random.normal(size=(n, rank)).astype(dtype)
+            keys = left @ random.normal(size=(rank, d)).astype(dtype)
+            found = normscope.decide_keys(keys, margins="bound", certificates=False)
+            self.assertEqual(found.rank, rank)
+            self.assertEqual(found.matrix_rank, np.linalg.matrix_rank(keys - keys.mean(0)))
+            self.assertEqual(len(found.kept), rank)
+            truth = normscope.decide_keys(left, margins="bound", certificates=False)
+            np.testing.assert_array_equal(found.verdict, truth.verdict)
+
+    def test_covers_hold_on_the_coordinates_kept(self):
+        random = np.random.default_rng(4)
+        keys = (random.normal(size=(60, 3)) @ random.normal(size=(3, 8))).astype(np.float32)
+        found = normscope.decide_keys(keys, exact=True)
+        self.assertEqual(found.rank, 3)
+        wide = keys.astype(np.float64)
+        for key in np.flatnonzero(found.verdict == "unselectable"):
+            indices, weights = found.covers[key]
+            off = weights @ wide[indices] - wide[key]
+            self.assertLess(np.abs(off[found.kept]).max(), 1e-14 * np.abs(wide).max())
+            self.assertLessEqual(np.linalg.norm(off), 2 * found.left_out + 1e-12)
+
+    def test_full_rank_keeps_every_coordinate(self):
+        found = normscope.decide_keys(np.random.default_rng(5).normal(size=(20, 3)))
+        self.assertIsNone(found.kept)
+        self.assertEqual((found.left_out, found.matrix_rank), (0, 3))
+
+    def test_errors_take_the_place_of_rounding(self):
+        keys = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2], [1, 0.9]])
+        self.assertTrue(normscope.decide_keys(keys).robust[4])
+        self.assertFalse(normscope.decide_keys(keys, errors=[0, 0, 0, 0, 2.0]).robust[4])
+        with self.assertRaisesRegex(ValueError, "errors"):
+            normscope.decide_keys(keys, errors=[0.0])
+
+    def test_without_effort_ties_are_undecided(self):
+        keys = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2], [1, 0]])
+        found = normscope.decide_keys(keys, effort=0)
+        self.assertEqual(found.verdict[4], "undecided")
+        self.assertEqual(found.counts["undecided"], 1)
+        self.assertGreaterEqual(found.margin_at_most[4], 0)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -11,6 +11,7 @@
 #include "keys/exact_margin.h"
 #include "normscope/keys.h"
 #include "normscope/random.h"
+#include "normscope/tensor_file.h"
 #include "support/key_sets.h"
 
 namespace normscope {
@@ -68,7 +69,8 @@ TEST(Keys, MarginsOnGridsAreTheWidest) {
     const KeySet set = decide(keys);
     for (std::size_t i = 0; i < n; ++i) {
       if (set.keys[i].verdict != kSelectable) continue;
-      const double widest = exact_margin(std::as_const(keys).view(), {}, i, {}, {}).margin;
+      Effort effort(0x1p40);
+      const double widest = exact_margin(std::as_const(keys).view(), {}, i, {}, {}, effort).margin;
       EXPECT_NEAR(set.keys[i].margin, widest, 1e-9 * widest) << "round " << round << ", key " << i;
       ++compared;
     }
@@ -299,6 +301,55 @@ TEST(Keys, ARobustVerdictSurvivesNoiseOfThatNorm) {
     }
   }
   EXPECT_GT(robust, 500u);
+}
+
+TEST(ExactEffort, ADegenerateSetThatDoublesDoNotFinishHasAnEnd) {
+  const Tensor tensor =
+      TensorFile::open(NORMSCOPE_SOURCE "/tests/golden/keys/slow_exact_margins_f32.npy").read();
+  KeyOptions options;
+  options.unit_roundoff = 0x1p-24;
+  options.certificates = false;
+  const Matrix<double> keys(tensor.shape[0], tensor.shape[1], tensor.values);
+  const KeySet exact = decide(keys, {}, options);
+  options.margins = Margins::bound;
+  const KeySet bound = decide(keys, {}, options);
+  EXPECT_EQ(verdicts(exact), verdicts(bound));
+  EXPECT_GT(exact.exact_path, 1u);
+  std::size_t between_bounds = 0;
+  for (std::size_t i = 0; i < exact.n; ++i) {
+    between_bounds += exact.keys[i].margin_at_most.has_value();
+    EXPECT_GE(exact.keys[i].margin_at_most.value_or(exact.keys[i].margin), bound.keys[i].margin * (1 - 1e-12))
+        << i;
+  }
+  EXPECT_LE(between_bounds, 1u);
+}
+
+TEST(ExactEffort, BeyondItKeysAreUndecidedAndMarginsBetweenBounds) {
+  // On a grid most keys tie, which only rational arithmetic can tell.
+  Random random(9);
+  const Matrix<double> keys = lattice(random, 60, 4, 4);
+  KeyOptions options;
+  const KeySet all = decide(keys, {}, options);
+  EXPECT_EQ(all.counts.undecided, 0u);
+  ASSERT_GT(all.counts.tied, 0u);
+  options.exact_effort = 0;
+  options.prefix = true;
+  options.query_norm = 3;
+  const KeySet none = decide(keys, {}, options);
+  EXPECT_GT(none.counts.undecided, 0u);
+  EXPECT_LT(none.counts.tied, all.counts.tied);  // equal keys need no arithmetic
+  for (std::size_t i = 0; i < keys.rows(); ++i) {
+    const KeyVerdict& key = none.keys[i];
+    EXPECT_STREQ(name_of(Verdict::undecided), "undecided");
+    if (key.verdict != Verdict::undecided) {
+      EXPECT_EQ(key.verdict, all.keys[i].verdict) << i;
+      continue;
+    }
+    EXPECT_FALSE(key.robust);
+    ASSERT_TRUE(key.margin_at_most) << i;
+    EXPECT_LE(all.keys[i].margin, *key.margin_at_most) << i;
+    EXPECT_GE(*key.max_weight_bound, *key.max_weight);
+  }
 }
 
 }  // namespace

@@ -7,8 +7,11 @@
 #include <numeric>
 #include <vector>
 
+#include "normscope/error.h"
 #include "normscope/keys.h"
+#include "normscope/norm.h"
 #include "normscope/random.h"
+#include "normscope/tensor_file.h"
 #include "support/key_sets.h"
 
 namespace normscope {
@@ -188,6 +191,251 @@ TEST(RankPolicy, StepsOfTheSmallestNumbersAreRounding) {
   EXPECT_EQ(decide(keys, {}, options).rank, 2u);
   options.smallest_rounding = 0x1p-25;
   EXPECT_EQ(decide(keys, {}, options).rank, 1u);
+}
+
+// Z·Q by sums of products in T, as any program computes it.
+template <class T>
+Matrix<double> product(Random& random, std::size_t n, std::size_t rank, std::size_t d) {
+  const Matrix<double> left = gaussian(random, n, rank), right = gaussian(random, rank, d);
+  Matrix<double> keys(n, d);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t c = 0; c < d; ++c) {
+      T sum = 0;
+      for (std::size_t k = 0; k < rank; ++k) sum += static_cast<T>(left(i, k)) * static_cast<T>(right(k, c));
+      keys(i, c) = static_cast<double>(sum);
+    }
+  return keys;
+}
+
+TEST(RankPolicy, ProductsHaveTheRankOfTheirFactors) {
+  struct Shape {
+    std::size_t n, d, rank;
+  };
+  Random random(23);
+  KeyOptions options;
+  options.margins = Margins::bound;
+  options.certificates = false;
+  for (const Shape& shape :
+       {Shape{40, 32, 1}, {60, 16, 5}, {80, 64, 3}, {80, 64, 20}, {200, 128, 64}, {400, 384, 30}})
+    for (int draw = 0; draw < (shape.d < 100 ? 8 : 1); ++draw) {
+      const KeySet set = decide(product<double>(random, shape.n, shape.rank, shape.d), {}, options);
+      EXPECT_EQ(set.rank, shape.rank) << shape.n << " × " << shape.d;
+      EXPECT_EQ(set.matrix_rank, shape.rank) << shape.n << " × " << shape.d;
+      EXPECT_EQ(set.kept.size(), shape.rank);
+      EXPECT_LT(set.rank_tolerance, set.weakest_spread);
+    }
+  options.unit_roundoff = 0x1p-24;
+  EXPECT_EQ(decide(product<float>(random, 600, 128, 256), {}, options).rank, 128u);
+}
+
+TEST(RankPolicy, SaysWhatNumPyWouldSay) {
+  Random random(24);
+  Matrix<double> keys = gaussian(random, 40, 3);
+  EXPECT_EQ(decide(keys).matrix_rank, 3u);
+  for (std::size_t i = 0; i < 40; ++i) keys(i, 2) *= 1e-20;  // rounded as finely as it is small
+  const KeySet set = decide(keys);
+  EXPECT_EQ(set.rank, 3u);
+  EXPECT_EQ(set.matrix_rank, 2u);
+}
+
+TEST(RankPolicy, InformationAThousandRoundingsOutIsKept) {
+  for (double roundoff : {0x1p-53, 0x1p-24})
+    for (auto [n, d] : {std::pair<std::size_t, std::size_t>{30, 4}, {200, 64}, {300, 256}})
+      for (bool one_key : {false, true}) {
+        SCOPED_TRACE(testing::Message()
+                     << roundoff << ", " << n << " × " << d << (one_key ? ", one key" : ""));
+        Random random(n + d);
+        // All but one direction; that one a thousand roundings of an entry wide, or far off for a single key.
+        Matrix<double> keys = gaussian(random, n, d);
+        const std::vector<double> normal = unit_vector(random, d);
+        for (std::size_t i = 0; i < n; ++i) {
+          const double along = std::inner_product(normal.begin(), normal.end(), keys[i].begin(), 0.0);
+          const double wanted = one_key ? (i == 3 ? 1000 * roundoff * std::sqrt(static_cast<double>(d)) : 0)
+                                        : 1000 * roundoff * random.normal();
+          for (std::size_t c = 0; c < d; ++c)
+            keys(i, c) = rounded_to(keys(i, c) + (wanted - along) * normal[c], roundoff);
+        }
+        KeyOptions options;
+        options.unit_roundoff = roundoff;
+        options.margins = Margins::bound;
+        options.certificates = false;
+        EXPECT_EQ(decide(keys, {}, options).rank, d);
+      }
+}
+
+Matrix<double> key_file(const std::string& name) {
+  const Tensor tensor = TensorFile::open(NORMSCOPE_SOURCE "/tests/golden/keys/" + name + ".npy").read();
+  return {tensor.shape[0], tensor.shape[1], tensor.values};
+}
+
+TEST(Robust, BelowFullRankRoundingIsMeasuredInTheFlat) {
+  // Zero-sum keys in float16 and before they were rounded. The last: 14.5 roundings out, where 12.5 would do
+  // if its place in the flat moved by no more than the key.
+  const Matrix<double> rounded = key_file("robust_rounded_f16"), unrounded = key_file("robust_exact_f64");
+  KeyOptions options;
+  options.unit_roundoff = 0x1p-11;
+  options.smallest_rounding = 0x1p-25;
+  const KeySet set = decide(rounded, {}, options), truth = decide(unrounded);
+  ASSERT_EQ(set.rank, 15u);
+  ASSERT_EQ(truth.rank, 15u);
+  EXPECT_EQ(truth.keys.back().verdict, kUnselectable);
+  std::size_t robust = 0;
+  for (std::size_t i = 0; i < set.n; ++i) {
+    robust += set.keys[i].robust;
+    if (set.keys[i].robust) {
+      EXPECT_EQ(set.keys[i].verdict, truth.keys[i].verdict) << i;
+    }
+  }
+  EXPECT_FALSE(set.keys.back().robust);
+  EXPECT_GT(robust, set.n / 2);
+}
+
+TEST(Robust, NoiseThatFillsSpaceLeavesNoCoverOfAFlatSet) {
+  const Matrix<double> line = matrix({{0, 0}, {1, 1}, {2, 2}});
+  KeyOptions options;
+  EXPECT_TRUE(decide(line, {}, options).keys[1].robust);
+  options.noise = 0.01;
+  const KeySet set = decide(line, {}, options);
+  EXPECT_EQ(set.keys[1].verdict, kUnselectable);
+  EXPECT_FALSE(set.keys[1].robust);
+  EXPECT_TRUE(set.keys[0].robust);
+  const Matrix<double> moved = matrix({{0, 0}, {1.005, 0.995}, {2, 2}});
+  EXPECT_EQ(decide(moved, {}, options).keys[1].verdict, kSelectable);
+  options.noise = 1e-17;
+  EXPECT_TRUE(decide(line, {}, options).keys[1].robust);
+}
+
+TEST(Robust, TheRoundingOfAFileIsCarriedThroughANorm) {
+  // Float32 near 8000 has steps of 2⁻¹¹: after the mean is off they are what is left of the keys' precision.
+  const NormSpec spec = parse_norm("center");
+  Random random(25);
+  std::size_t differ = 0, robust = 0;
+  for (int draw = 0; draw < 40; ++draw) {
+    Matrix<double> meant(30, 4), stored(30, 4);
+    for (std::size_t i = 0; i < 30; ++i)
+      for (std::size_t c = 0; c < 4; ++c) {
+        meant(i, c) = 8000 + 0.02 * random.normal();
+        stored(i, c) = static_cast<double>(static_cast<float>(meant(i, c)));
+      }
+    KeyOptions options;
+    options.unit_roundoff = 0x1p-24;
+    const std::vector<double> errors = norm_errors(spec, stored.view(), 0x1p-24, 0, 0x1p-24);
+    norm_forward<double>(spec, {}, stored.view(), stored.view());
+    norm_forward<double>(spec, {}, meant.view(), meant.view());
+    options.errors = errors;
+    options.projected_out = 1;
+    const KeySet set = decide(stored, {}, options), truth = decide(meant);
+    for (std::size_t i = 0; i < 30; ++i) {
+      differ += set.keys[i].verdict != truth.keys[i].verdict;
+      robust += set.keys[i].robust;
+      if (set.keys[i].robust) {
+        EXPECT_EQ(set.keys[i].verdict, truth.keys[i].verdict) << draw << ", " << i;
+      }
+    }
+  }
+  EXPECT_GT(differ, 0u);
+  EXPECT_GT(robust, 200u);
+}
+
+TEST(Robust, AFlatThatNoProjectionMadeIsNotKnownToBeMeant) {
+  // Keys on a sphere are all selectable; these differ along its axis by less than float32 resolves.
+  Matrix<double> keys = matrix({{1000, -1, -1}, {1000, 1, -1}, {1000, 0, 1}, {1000, 0, 0}});
+  const NormSpec spec = parse_norm("rmsnorm");
+  const std::vector<double> errors = norm_errors(spec, keys.view(), 0x1p-24, 0, 0x1p-24);
+  norm_forward<double>(spec, {}, keys.view(), keys.view());
+  for (std::size_t i = 0; i < keys.rows(); ++i)
+    for (double& value : keys[i]) value = static_cast<double>(static_cast<float>(value));
+  KeyOptions options;
+  options.unit_roundoff = 0x1p-24;
+  options.errors = errors;
+  const KeySet set = decide(keys, {}, options);
+  EXPECT_EQ(set.rank, 2u);
+  EXPECT_EQ(set.keys[3].verdict, kUnselectable);
+  EXPECT_FALSE(set.keys[3].robust);
+}
+
+TEST(RankPolicy, OneLargeKeyHidesNoDirectionOfTheOthers) {
+  // An attention sink in float16, rounded 16000 times as coarsely as the rest.
+  Random random(26);
+  Matrix<double> keys(100, 8);
+  for (std::size_t i = 0; i < 100; ++i)
+    for (double& value : keys[i])
+      value = rounded_to(i == 0 ? (random.normal() > 0 ? 16000 : -16000) : random.normal(), 0x1p-11);
+  KeyOptions options;
+  options.unit_roundoff = 0x1p-11;
+  options.margins = Margins::bound;
+  const KeySet set = decide(keys, {}, options);
+  EXPECT_EQ(set.rank, 8u);
+  options.rank = RankPolicy::full;
+  EXPECT_EQ(verdicts(set), verdicts(decide(keys, {}, options)));
+}
+
+TEST(RankPolicy, FewKeysInManyDimensionsThatWereRoundedOnceHaveTheRankOfTheirFactors) {
+  for (double roundoff : {0x1p-11, 0x1p-8})
+    for (std::size_t rank : {1, 2, 4, 8})
+      for (int draw = 0; draw < 5; ++draw) {
+        Random random(static_cast<std::uint64_t>(draw));
+        Matrix<double> keys = product<float>(random, 60, rank, 384);
+        for (std::size_t i = 0; i < 60; ++i)
+          for (double& value : keys[i]) value = rounded_to(value, roundoff);
+        KeyOptions options;
+        options.unit_roundoff = roundoff;
+        options.margins = Margins::bound;
+        options.certificates = false;
+        EXPECT_EQ(decide(keys, {}, options).rank, rank) << roundoff << ", draw " << draw;
+      }
+}
+
+TEST(RankPolicy, AKeyOutOfAnExactFlatKeepsItsDirectionHoweverFewTheOthers) {
+  for (std::size_t n : {3, 12, 40}) {
+    Matrix<double> keys(n, 30);
+    Random random(n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t c = 0; c < 30; ++c)
+        keys(i, c) = 1.5 + (c < 2 ? static_cast<double>(random.below(512)) / 2048 : 0);
+    const std::size_t flat = decide(keys).rank;
+    keys(1, 29) += 2000 * 0x1p-24;
+    KeyOptions options;
+    options.unit_roundoff = 0x1p-24;
+    EXPECT_EQ(decide(keys, {}, options).rank, std::min(flat + 1, n - 1)) << n;
+  }
+}
+
+TEST(RankPolicy, ColumnsAndKeysNearTheEndsOfTheRangeKeepTheirDirections) {
+  Random random(27);
+  const Matrix<double> plain = gaussian(random, 12, 3);
+  for (double scale : {1e-308, 1e-290, 1e300}) {
+    Matrix<double> keys = plain;
+    for (std::size_t i = 0; i < 12; ++i)
+      for (double& value : keys[i]) value *= scale;
+    EXPECT_EQ(decide(keys).rank, 3u) << scale;
+    EXPECT_EQ(verdicts(decide(keys)), verdicts(decide(plain))) << scale;
+  }
+  Matrix<double> keys = plain;
+  for (std::size_t i = 0; i < 12; ++i) keys(i, 0) *= 1e160, keys(i, 2) *= 1e-160;
+  EXPECT_EQ(decide(keys).rank, 3u);
+  EXPECT_EQ(verdicts(decide(keys)), verdicts(decide(plain)));
+  KeyOptions options;
+  options.rank = RankPolicy::full;
+  EXPECT_EQ(decide(keys, {}, options).matrix_rank, 1u);
+}
+
+TEST(Robust, ErrorsAreOnePerKeyAndFinite) {
+  const Matrix<double> keys = matrix({{0, 0}, {1, 1}, {2, 0}});
+  KeyOptions options;
+  const std::vector<double> two = {0, 0}, negative = {0, -1, 0}, large = {0, 0.8, 0},
+                            batch = {0, 0, 0, 0, 0.8, 0};
+  options.errors = two;
+  EXPECT_THROW(decide(keys, {}, options), InputError);
+  options.errors = negative;
+  EXPECT_THROW(decide(keys, {}, options), InputError);
+  options.errors = large;
+  EXPECT_FALSE(decide(keys, {}, options).keys[1].robust == decide(keys).keys[1].robust);
+  options.errors = batch;
+  const std::vector<MatrixView<const double>> sets = {keys.view(), keys.view()};
+  const std::vector<KeySet> decided = decide_key_sets(sets, {}, options, Executor(1));
+  EXPECT_TRUE(decided[0].keys[1].robust);
+  EXPECT_FALSE(decided[1].keys[1].robust);
 }
 
 TEST(Robust, OffsetsAreRoundedToo) {

@@ -346,26 +346,43 @@ TEST(Keys, LayerNormMakesEveryDistinctKeySelectable) {
       }
 }
 
-std::vector<std::size_t> last_prefixes_by_brute_force(const Matrix<double>& keys,
-                                                      std::span<const double> offsets) {
-  std::vector<std::size_t> last(keys.rows(), 0);
+struct PrefixesByBruteForce {
+  std::vector<std::size_t> last;               // in which the key is selectable
+  std::vector<std::vector<Verdict>> verdicts;  // in the prefixes that hold it, the shortest first
+};
+
+PrefixesByBruteForce prefixes_by_brute_force(const Matrix<double>& keys, std::span<const double> offsets) {
+  PrefixesByBruteForce result{std::vector<std::size_t>(keys.rows(), 0),
+                              std::vector<std::vector<Verdict>>(keys.rows())};
   for (std::size_t length = 1; length <= keys.rows(); ++length) {
     const oracle::ExactKeys exact(keys.view().first_rows(length),
                                   offsets.empty() ? offsets : offsets.first(length));
-    for (std::size_t i = 0; i < length; ++i)
-      if (oracle::oracle_verdict(exact, i) == kSelectable) last[i] = length;
+    for (std::size_t i = 0; i < length; ++i) {
+      result.verdicts[i].push_back(oracle::oracle_verdict(exact, i));
+      if (result.verdicts[i].back() == kSelectable) result.last[i] = length;
+    }
   }
-  return last;
+  return result;
 }
 
 void expect_prefixes(const Matrix<double>& keys, std::span<const double> offsets, int draw) {
   KeyOptions options;
   options.prefix = true;
   const KeySet set = decide(keys, offsets, options);
-  const std::vector<std::size_t> expected = last_prefixes_by_brute_force(keys, offsets);
+  const PrefixesByBruteForce expected = prefixes_by_brute_force(keys, offsets);
   for (std::size_t i = 0; i < keys.rows(); ++i) {
     ASSERT_TRUE(set.keys[i].last_prefix.has_value());
-    EXPECT_EQ(*set.keys[i].last_prefix, expected[i]) << "draw " << draw << ", key " << i;
+    EXPECT_EQ(*set.keys[i].last_prefix, expected.last[i]) << "draw " << draw << ", key " << i;
+    const std::vector<Verdict>& verdicts = expected.verdicts[i];
+    const KeyVerdict& key = set.keys[i];
+    EXPECT_EQ(key.prefix_verdict, *std::min_element(verdicts.begin(), verdicts.end()))
+        << "draw " << draw << ", key " << i;
+    if (key.prefix_verdict != Verdict::unselectable) {
+      EXPECT_EQ(verdicts[key.verdict_prefix - i - 1], key.prefix_verdict) << "draw " << draw << ", key " << i;
+    }
+    if (key.robust_in_prefixes) {
+      EXPECT_EQ(key.prefix_verdict, Verdict::unselectable);
+    }
     EXPECT_EQ(*set.keys[i].last_prefix == keys.rows(), set.keys[i].verdict == kSelectable);
   }
 }
@@ -378,6 +395,16 @@ TEST(Prefixes, AreTheLongestInWhichTheKeyIsSelectable) {
   std::vector<std::size_t> last;
   for (const KeyVerdict& key : set.keys) last.push_back(*key.last_prefix);
   EXPECT_EQ(last, (std::vector<std::size_t>{4, 3, 0, 5, 0}));
+}
+
+TEST(Prefixes, AKeyInsideMayHaveBeenOnAFace) {
+  // The middle of a line, which a key beside it makes an edge, and one on the other side an inner line again.
+  KeyOptions options;
+  options.prefix = true;
+  const KeySet set = decide(matrix({{0, 0}, {2, 0}, {1, 0}, {1, 1}, {1, -1}}), {}, options);
+  EXPECT_EQ(set.keys[2].verdict, Verdict::unselectable);
+  EXPECT_EQ(set.keys[2].prefix_verdict, Verdict::tied);
+  EXPECT_EQ(set.keys[2].verdict_prefix, 4u);
 }
 
 TEST(Prefixes, AgreeWithDecidingEveryPrefix) {

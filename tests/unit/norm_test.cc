@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "normscope/error.h"
+#include "normscope/random.h"
 
 namespace normscope {
 namespace {
@@ -448,6 +449,42 @@ TEST(ProjectionMatrix, NeedsADimensionAndANormal) {
   EXPECT_THROW(projection_matrix_by_change_of_basis(0), InputError);
   const double number = 1;
   EXPECT_THROW(projection_matrix(MatrixView<const double>(&number, 0, 1)), InputError);
+}
+
+TEST(NormErrors, BoundWhatRoundingOfTheInputDoes) {
+  Random random(77);
+  for (const std::string_view name :
+       {"none", "center", "layernorm", "rmsnorm", "unit", "published", "xsigma", "dyt", "qknorm:2"})
+    for (const double eps : {0.0, 1e-3})
+      for (const double mean : {0.0, 3.0, 500.0}) {
+        NormSpec spec = parse_norm(name);
+        spec.eps = eps;
+        double closest = 0;  // share of the bound that was reached
+        for (int draw = 0; draw < 60; ++draw) {
+          Matrix<double> meant(1, 8), rounded(1, 8);
+          for (std::size_t c = 0; c < 8; ++c) {
+            meant(0, c) = mean + random.normal();
+            const double step = std::ldexp(1.0, std::ilogb(meant(0, c)) - 10);
+            rounded(0, c) = std::nearbyint(meant(0, c) / step) * step;
+          }
+          const double bound = norm_errors(spec, rounded.view(), 0x1p-11, 0, 0x1p-53)[0];
+          norm_forward<double>(spec, {}, meant.view(), meant.view());
+          norm_forward<double>(spec, {}, rounded.view(), rounded.view());
+          double squares = 0;
+          for (std::size_t c = 0; c < 8; ++c) squares += std::pow(meant(0, c) - rounded(0, c), 2);
+          EXPECT_LE(std::sqrt(squares), bound) << name << ", eps " << eps << ", mean " << mean;
+          closest = std::max(closest, std::sqrt(squares) / bound);
+        }
+        if (name == "dyt" && mean > 100) continue;  // tanh has nothing left there
+        EXPECT_GT(closest, 0.01) << name << ", eps " << eps << ", mean " << mean;
+      }
+}
+
+TEST(NormErrors, OfARowWithoutDirectionAreAnything) {
+  const Matrix<double> zero(1, 3);
+  EXPECT_NEAR(norm_errors(parse_norm("unit"), zero.view(), 0x1p-24, 0x1p-150, 0)[0], 2.0, 1e-12);
+  EXPECT_GT(norm_errors(parse_norm("xsigma"), zero.view(), 0x1p-24, 0x1p-150, 0)[0], 1e299);
+  EXPECT_EQ(norm_errors(parse_norm("center"), zero.view(), 0x1p-24, 0, 0)[0], 0);
 }
 
 }  // namespace

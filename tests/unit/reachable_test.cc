@@ -291,6 +291,36 @@ TEST(Reachable, ThreadsAndPiecesDoNotChangeTheAnswer) {
   }
 }
 
+TEST(Reachable, AnswersForSomeKeysAreThoseForAll) {
+  Random random(41);
+  for (int draw = 0; draw < 30; ++draw) {
+    const std::size_t n = 2 + random.below(40), d = 1 + random.below(4);
+    Matrix<double> keys = gaussian(random, n, d);
+    if (draw % 3 == 0) std::ranges::copy(keys[0], keys[n - 1].begin());
+    const QueryBall ball{draw % 2 == 0 ? gaussian_list(random, d, 1.5) : std::vector<double>(), 1.0};
+    const std::vector<double> offsets = draw % 4 < 2 ? gaussian_list(random, n, 0.3) : std::vector<double>();
+    ReachableOptions options;
+    options.weight_gap = 0.01;
+    const ReachableSet all = decide_reachable(keys.view(), offsets, ball, options, Executor(1));
+    const std::vector<std::size_t> only = {n - 1, n / 2};
+    options.only = only;
+    const ReachableSet some = decide_reachable(keys.view(), offsets, ball, options, Executor(1));
+    for (const std::size_t i : only) {
+      EXPECT_EQ(some.keys[i].verdict, all.keys[i].verdict);
+      EXPECT_EQ(some.keys[i].margin, all.keys[i].margin);
+      EXPECT_EQ(some.keys[i].max_weight, all.keys[i].max_weight);
+    }
+    std::size_t answered = 0;
+    for (const ReachableVerdict& key : some.keys) answered += key.max_weight.has_value();
+    EXPECT_LE(answered, 3u);  // those asked about, and their equals
+  }
+  const std::vector<std::size_t> wrong = {5};
+  ReachableOptions options;
+  options.only = wrong;
+  EXPECT_THROW(decide_reachable(gaussian(random, 5, 2).view(), {}, {{}, 1}, options, Executor(1)),
+               InputError);
+}
+
 TEST(Reachable, KeysOfLowerRankAreDecidedInTheirHull) {
   Random random(7);
   const Matrix<double> flat = gaussian(random, 40, 3);

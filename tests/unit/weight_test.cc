@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "normscope/keys.h"
 #include "normscope/random.h"
+#include "normscope/tensor_file.h"
 
 namespace normscope {
 namespace {
@@ -289,6 +291,39 @@ TEST(LargestWeight, AcceptsAnyStart) {
       EXPECT_NEAR(largest_weight(keys.view(), {}, key, 2, start).attained, reference, 1e-8);
     }
   }
+}
+
+TEST(LargestWeight, OfKeysBelowFullRankHoldsForTheKeysAsGiven) {
+  // Float16, nearly zero-sum: what rounding left along 1 moves scores by a tenth at this norm.
+  const Tensor tensor = TensorFile::open(NORMSCOPE_SOURCE "/tests/golden/keys/weight_bound_f16.npy").read();
+  const Matrix<double> keys(tensor.shape[0], tensor.shape[1], tensor.values);
+  KeyOptions options;
+  options.unit_roundoff = 0x1p-11;
+  options.query_norm = 100;
+  const KeySet set = decide_keys(keys.view(), {}, options, Executor(1));
+  ASSERT_EQ(set.rank, 3u);
+  Random random(31);
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    std::vector<double> query =
+        attempt < 2 ? std::vector<double>(4, attempt == 0 ? 1 : -1) : gaussian_list(random, 4);
+    const double size = std::sqrt(std::inner_product(query.begin(), query.end(), query.begin(), 0.0));
+    std::vector<double> scores(keys.rows());
+    for (std::size_t i = 0; i < keys.rows(); ++i)
+      scores[i] = std::inner_product(query.begin(), query.end(), keys[i].begin(), 0.0) * 100 / size;
+    const double top = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (const double score : scores) sum += std::exp(score - top);
+    for (std::size_t i = 0; i < keys.rows(); ++i)
+      EXPECT_LE(std::exp(scores[i] - top) / sum, *set.keys[i].max_weight_bound * (1 + 1e-12)) << i;
+  }
+}
+
+TEST(LargestWeight, OfKeysFarApartIsNotRoundedAway) {
+  Matrix<double> keys(3, 1);
+  keys(1, 0) = 1, keys(2, 0) = 1e17;  // moved to their mean, 0 and 1 are one point
+  const std::vector<KeyVerdict> found = weigh(keys, {}, 10);
+  EXPECT_GE(*found[0].max_weight_bound, 1 / (1 + std::exp(-10.0)));
+  EXPECT_LE(*found[0].max_weight, *found[0].max_weight_bound);
 }
 
 }  // namespace
