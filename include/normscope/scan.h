@@ -9,9 +9,13 @@
 //              by distance) are part of the question
 //   reachable  the same keys for the queries the layer can form: q = norm(x)W_Q + b, ‖norm(x)‖ bounded
 //
-// Offsets and rotation that depend on the place of the query: a token is selectable if it is from some place
-// of the window (head, T5), and reachable queries stand at the last place, which sees all keys of a causal
-// model. Heads that share keys (grouped) share the verdicts of their head space.
+// Places: a query at place p of the window is compared with the keys that p sees under the model's mask, with
+// the rotation and the offsets of p. A token has the best verdict of the places that see it: selectable if it
+// is from any, unselectable only if it is from all. Heads that share keys (grouped) share the verdicts of
+// their head space.
+//
+// A token that a query of the pass put on top, by more than rounding explains, is selectable in every space
+// that holds the query; a scan that finds otherwise throws Error.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +42,8 @@ KeySpace parse_key_space(std::string_view name);
 struct ScanSettings {
   std::vector<std::size_t> layers, heads;  // empty: all
   std::vector<KeySpace> spaces{kKeySpaces.begin(), kKeySpaces.end()};
-  // Causal models: a token counts as selectable if it is among the keys of some query, so in some prefix of
-  // the window. Otherwise all keys of the window are one set.
+  // True: a place sees what it does under the model's mask (a model that is not causal: the tokens up to
+  // itself). False: every place sees all keys of the window, whatever the model's queries saw.
   bool prefixes = false;
   Margins margins = Margins::bound;
   bool largest_weights = true;  // in the reachable space
@@ -53,12 +57,18 @@ struct ScanSettings {
 // One set of keys: a space of a layer (and head) over one window.
 struct ScanSet {
   std::vector<std::optional<Verdict>> verdicts;  // none: not decided (its margin is within rounding of 0)
-  std::vector<double> margins;                   // of the selectable; others 0
-  // Reachable only: that any query can give the token, from below, to within 0.1 %.
+  // Of the selectable and the tied: a place from which they are. Of the others none: from every place.
+  std::vector<std::optional<std::size_t>> places;
+  std::vector<double> margins;  // of the selectable, from that place (0: not measured there); others 0
+  // Reachable only: that any query can give the token from one of weight_places, the last that sees it, from
+  // below, to within 0.1 %.
   std::vector<double> largest_weights;
-  // That no rounding of the activations can have caused; none where it is not known (prefixes, reachable).
+  std::vector<std::size_t> weight_places;  // the last place; sliding windows: one for each stretch of tokens
+  // Per token: unselectable from every place, and no rounding of the keys can have caused it; empty where
+  // that is not known (reachable). With their number.
+  std::vector<bool> robust;
   std::optional<std::size_t> robust_unselectable;
-  std::size_t rank = 0;
+  std::size_t rank = 0;  // of the largest set decided
 
   std::size_t count(Verdict verdict) const;
   double share(Verdict verdict) const;  // of all tokens; NaN for an empty set

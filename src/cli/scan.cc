@@ -69,8 +69,8 @@ bool prefixes_asked(const std::string& mask, const ModelSpec& spec) {
   if (mask == "full") return false;
   if (mask != "causal") {
     throw InputError(
-        fmt::format("--mask {}: a scan takes full (all tokens of a window are one set of keys) or "
-                    "causal (the tokens up to each query are).",
+        fmt::format("--mask {}: a scan takes full (every query sees all tokens of a window) or "
+                    "causal (those up to itself).",
                     printable(mask)));
   }
   return true;
@@ -151,9 +151,29 @@ class TraceWriter {
   std::size_t layer_ = 0;
 };
 
+// Of the model, where some window of the text is longer than it; else 0.
+std::size_t sliding_window(const Plan& plan) {
+  const ModelSpec& spec = plan.checkpoint.weights->spec();
+  if (!plan.settings.prefixes || !spec.causal || spec.window == 0) return 0;
+  const bool slides =
+      std::any_of(plan.text.windows.begin(), plan.text.windows.end(),
+                  [&](const TextWindow& window) { return window.tokens.size() > spec.window; });
+  return slides ? spec.window : 0;
+}
+
+// What the places of a window see, as `normscope mask` names it.
+std::string mask_name(const Plan& plan) {
+  if (const std::size_t window = sliding_window(plan); window > 0)
+    return fmt::format("onesided:{}", window - 1);
+  return plan.settings.prefixes ? "causal" : "full";
+}
+
 ScanRun run_of(const Plan& plan, const ScanCall& call, std::vector<ScanWindow> windows) {
-  ScanRun run{describe(plan.checkpoint, call.text, plan.text), false, true, {}, {}, {}};
+  ScanRun run;
+  static_cast<ModelOnText&>(run) = describe(plan.checkpoint, call.text, plan.text);
   run.prefixes = plan.settings.prefixes;
+  run.sliding_window = sliding_window(plan);
+  run.as_model = plan.settings.prefixes == plan.checkpoint.weights->spec().causal;
   run.lower_bounds = plan.settings.margins == Margins::bound;
   run.scanned = std::move(windows);
   run.spaces = plan.settings.spaces;
@@ -176,20 +196,32 @@ ScanRun run_of(const Plan& plan, const ScanCall& call, std::vector<ScanWindow> w
 Json set_json(const ScanSet& set) {
   std::string verdicts;
   for (const auto& verdict : set.verdicts)
-    verdicts += !verdict                          ? '?'
-                : *verdict == Verdict::selectable ? 's'
-                : *verdict == Verdict::tied       ? 't'
-                                                  : 'u';
+    verdicts += verdict == Verdict::selectable     ? 's'
+                : verdict == Verdict::tied         ? 't'
+                : verdict == Verdict::unselectable ? 'u'
+                                                   : '?';
+  Json places = Json::array();  // null: from every place that sees the token
+  for (const auto& place : set.places) places.push_back(place ? Json(*place) : Json(nullptr));
   Json json = {
       {"selectable", set.count(Verdict::selectable)},
       {"tied", set.count(Verdict::tied)},
       {"unselectable", set.count(Verdict::unselectable)},
-      {"undecided", std::count(set.verdicts.begin(), set.verdicts.end(), std::nullopt)},
+      {"undecided", set.verdicts.size() - set.count(Verdict::selectable) - set.count(Verdict::tied) -
+                        set.count(Verdict::unselectable)},
       {"robust_unselectable", set.robust_unselectable ? Json(*set.robust_unselectable) : Json(nullptr)},
       {"rank", set.rank},
       {"verdicts", verdicts},
+      {"places", places},
       {"margins", set.margins}};
-  if (!set.largest_weights.empty()) json["largest_weights"] = set.largest_weights;
+  if (!set.robust.empty()) {
+    std::string robust;
+    for (const bool each : set.robust) robust += each ? 'u' : '-';
+    json["robust"] = robust;
+  }
+  if (!set.largest_weights.empty()) {
+    json["largest_weights"] = set.largest_weights;
+    json["weight_places"] = set.weight_places;
+  }
   return json;
 }
 
@@ -231,7 +263,7 @@ Json options_json(const Plan& plan, const ScanCall& call) {
   options.update(Json{{"layers", plan.settings.layers},
                       {"heads", plan.settings.heads},
                       {"spaces", spaces},
-                      {"mask", plan.settings.prefixes ? "causal" : "full"},
+                      {"mask", mask_name(plan)},
                       {"margin", call.margin},
                       {"largest_weights", plan.settings.largest_weights},
                       {"trace", call.trace}});
@@ -364,7 +396,8 @@ void add_scan(CLI::App& app, Common& common) {
                    "Key spaces: before and model (before and after the norm), head, reachable [all]")
       ->type_name("NAME…");
   option("--mask", call->mask, "NAME",
-         "full: all tokens of a window are one set of keys; causal: those up to each query [the model's]");
+         "full: every query sees all tokens of a window; causal: those up to itself, within the model's "
+         "sliding window [the model's]");
   option("--margin", call->margin, "NAME", "bound (fast, lower bounds) or exact")->capture_default_str();
   option("--highlight", call->highlight, "SPACE", "Whose unselectable tokens are marked in the text");
   option("--trace", call->trace, "POINTS",

@@ -24,8 +24,9 @@ double median(std::vector<double> values) {
 
 double undecided_share(const ScanSet& set) {
   if (set.verdicts.empty()) return kNone;
-  const auto count = std::count(set.verdicts.begin(), set.verdicts.end(), std::nullopt);
-  return static_cast<double>(count) / static_cast<double>(set.verdicts.size());
+  const std::size_t decided =
+      set.count(Verdict::selectable) + set.count(Verdict::tied) + set.count(Verdict::unselectable);
+  return 1 - static_cast<double>(decided) / static_cast<double>(set.verdicts.size());
 }
 
 double median_margin(const ScanSet& set) {
@@ -76,6 +77,31 @@ std::string shape_sentence(const ScanRun& run) {
       "{} ({}): {} layers, {} heads of {} dimensions, width {}; {} tokens of {} in {} window{}.", run.model,
       run.family, run.layers, run.heads, run.head_width, run.width, run.tokens, run.text, run.scanned.size(),
       run.scanned.size() == 1 ? "" : "s");
+}
+
+// From where a token is looked at.
+std::string places_sentence(const ScanRun& run) {
+  const std::string seen = run.sliding_window > 0
+                               ? fmt::format("itself and the {} tokens before it", run.sliding_window - 1)
+                           : run.prefixes ? "the tokens up to itself"
+                                          : "all tokens of its window";
+  return fmt::format("A query sees {}{}; unselectable is a token that is so from every place that sees it.",
+                     seen, run.as_model ? "" : ", unlike those of the model");
+}
+
+bool has_largest_weights(const ScanRun& run) {
+  for (const ScanLayer& layer : run.scanned.front().layers) {
+    for (const ScanHead& head : layer.heads) {
+      if (!head.reachable.largest_weights.empty()) return true;
+    }
+  }
+  return false;
+}
+
+// From which places largest weights are.
+std::string weight_places_words(const ScanRun& run) {
+  if (run.sliding_window == 0) return "at the last place";
+  return fmt::format("at the last place of each stretch of {} tokens", run.sliding_window);
 }
 
 using Head = ScanSummary::Head;
@@ -220,9 +246,10 @@ std::string weight_sentence(const ScanRun& run, const ScanSummary& summary) {
   }
   if (least == nullptr) return "";
   return fmt::format(
-      " In layer {} head {} the best query the layer can form gives some token {:.2g} % of the attention "
+      " In layer {} head {} the best query the layer can form {} gives some token {:.2g} % of the attention "
       "and the median token {:.2g} %.",
-      layer, head, 100 * least->least_largest_weight, 100 * least->median_largest_weight);
+      layer, head, weight_places_words(run), 100 * least->least_largest_weight,
+      100 * least->median_largest_weight);
 }
 
 // "unselectable in layer 3 head 7, …"
@@ -242,7 +269,7 @@ std::string hint(const ScanWindow& window, KeySpace space, std::size_t token) {
       if (space == KeySpace::reachable) add(head.reachable, name);
     }
   }
-  if (named == 0) return "selectable in all";
+  if (named == 0) return "unselectable in none";
   if (named > 6) text += fmt::format(", and {} more", named - 6);
   return "unselectable in " + text;
 }
@@ -357,10 +384,9 @@ std::string scan_verdict(const ScanRun& run, const ScanSummary& summary) {
 }
 
 std::string scan_readings(const ScanRun& run) {
-  if (!run.prefixes || !asks_for(run, KeySpace::reachable)) return "";
-  return "Before, after and head: unselectable is a token that is so in every prefix that holds it. "
-         "Reachable: from the last place, among "
-         "all tokens.\n";
+  std::string text = places_sentence(run);
+  if (has_largest_weights(run)) text += fmt::format(" Max weight: by a query {}.", weight_places_words(run));
+  return text + "\n";
 }
 
 ReportTable scan_table(const ScanRun& run, const ScanSummary& summary) {
@@ -445,10 +471,7 @@ Page scan_page(const ScanRun& run, const ScanSummary& summary, const Provenance&
       "of one "
       "head, for any query. Reachable: the same keys, for the queries the layer can form from normalised "
       "tokens.",
-      run.prefixes
-          ? "A token counts as selectable if it is in some prefix of its window: no query sees what comes "
-            "after it. Reachable queries stand at the last place."
-          : "All tokens of a window are one set of keys."};
+      places_sentence(run)};
   page.paragraphs.insert(page.paragraphs.end(), run.notes.begin(), run.notes.end());
   page.figures.push_back(share_figure(run, summary));
   std::vector<std::pair<std::string, double Head::*>> shares;
@@ -466,8 +489,9 @@ Page scan_page(const ScanRun& run, const ScanSummary& summary, const Provenance&
   weights.emplace_back("real queries, mean", &Head::largest_weight);
   page.figures.push_back(
       map_of(run, summary, "largest-weight", "Largest attention weight, by layer and head",
-             "The largest weight that some query the layer can form gives a token, and what the "
-             "real queries gave their favourite.",
+             fmt::format("The largest weight that some query the layer can form {} gives a token, and what "
+                         "the real queries gave their favourite.",
+                         weight_places_words(run)),
              weights, "attention weight", true));
   page.figures.push_back(map_of(run, summary, "queries", "What the real queries did",
                                 "Tokens that were the favourite of no query of the head.",

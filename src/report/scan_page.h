@@ -10,7 +10,11 @@
 namespace normscope {
 
 struct ScanRun : ModelOnText {
-  bool prefixes = false, lower_bounds = true;
+  // What a place of a window sees: all tokens, or those before it and itself, or of these the last few.
+  bool prefixes = false;
+  std::size_t sliding_window = 0;  // 0: none
+  bool as_model = true;            // as the model's queries do
+  bool lower_bounds = true;
   std::vector<ScanWindow> scanned;
   std::vector<std::vector<std::string>> spelled;  // tokens of each window
   std::vector<KeySpace> spaces;

@@ -12,6 +12,9 @@
 #include "normscope/error.h"
 #include "normscope/reachable.h"
 #include "normscope/statistics.h"
+#include "scan/key_errors.h"
+#include "scan/places.h"
+#include "scan/wins.h"
 
 namespace normscope {
 namespace {
@@ -50,26 +53,43 @@ NormShare norm_share(MatrixView<const float> x) {
   return share;
 }
 
-ScanSet set_of(const KeySet& decided, bool prefixes) {
-  ScanSet set;
-  set.rank = decided.rank;
-  if (!prefixes) set.robust_unselectable = decided.robust_counts.unselectable;
-  for (const KeyVerdict& key : decided.keys) {
-    const bool earlier = prefixes && key.last_prefix && *key.last_prefix > 0;
-    set.verdicts.emplace_back(earlier ? Verdict::selectable : key.verdict);
-    set.margins.push_back(key.verdict == Verdict::selectable ? key.margin : 0);
-  }
-  return set;
+// Rows of a matrix, in the order of `which`.
+Matrix<double> rows_of(MatrixView<const double> from, std::span<const std::size_t> which) {
+  Matrix<double> result(which.size(), from.cols);
+  for (std::size_t k = 0; k < which.size(); ++k) std::ranges::copy(from[which[k]], result[k].begin());
+  return result;
 }
 
-ScanSet set_of(const ReachableSet& decided) {
+std::vector<double> entries_of(std::span<const double> from, std::span<const std::size_t> which) {
+  std::vector<double> result;
+  if (from.empty()) return result;
+  for (const std::size_t i : which) result.push_back(from[i]);
+  return result;
+}
+
+// Where the tokens wanted stand among those seen; both ascend.
+std::vector<std::size_t> positions_in(std::span<const std::size_t> seen,
+                                      std::span<const std::size_t> wanted) {
+  std::vector<std::size_t> result;
+  for (const std::size_t token : wanted)
+    result.push_back(static_cast<std::size_t>(std::ranges::lower_bound(seen, token) - seen.begin()));
+  return result;
+}
+
+ScanSet set_of(const KeySet& found, bool prefixes) {
   ScanSet set;
-  set.rank = decided.rank;
-  for (const ReachableVerdict& key : decided.keys) {
-    set.verdicts.push_back(key.verdict);
+  set.rank = found.rank;
+  for (std::size_t i = 0; i < found.n; ++i) {
+    const KeyVerdict& key = found.keys[i];
+    const std::optional<Verdict> verdict = decided(prefixes ? key.prefix_verdict : key.verdict);
+    set.verdicts.push_back(verdict);
     set.margins.push_back(key.verdict == Verdict::selectable ? key.margin : 0);
-    if (key.max_weight) set.largest_weights.push_back(*key.max_weight);
+    set.robust.push_back(verdict == Verdict::unselectable &&
+                         (prefixes ? key.robust_in_prefixes : key.robust));
+    std::optional<std::size_t>& place = set.places.emplace_back();
+    if (verdict && *verdict != Verdict::unselectable) place = (prefixes ? key.verdict_prefix : found.n) - 1;
   }
+  set.robust_unselectable = static_cast<std::size_t>(std::ranges::count(set.robust, true));
   return set;
 }
 
@@ -82,7 +102,22 @@ struct NormInFront {
 
 // What a window left behind in one layer.
 struct Captured {
-  Matrix<float> norm_in, norm_out, key;
+  Matrix<float> norm_in, norm_out, query, key;
+  // Of each head that is asked about: the token with the highest weight, per place.
+  std::vector<std::vector<std::optional<std::size_t>>> winners;
+};
+
+// Who sees what in a window: in the pass, and as the verdicts have it.
+struct WindowPlaces {
+  Mask real;
+  Places asked;
+};
+
+// The queries of a head before rotation, which a place then turns.
+struct HeadQueries {
+  QueryEllipsoid formed;
+  // Every direction, in multiples: nothing but the keys seen matters to verdicts.
+  bool free = false;
 };
 
 class Scan {
@@ -100,7 +135,16 @@ class Scan {
         heads_(chosen(settings.heads, spec_.block.heads, "head")),
         captured_(windows.size()),
         result_(windows.size()) {
-    for (std::size_t w = 0; w < windows.size(); ++w) result_[w].ids = windows[w];
+    for (std::size_t w = 0; w < windows.size(); ++w) {
+      result_[w].ids = windows[w];
+      const std::size_t n = windows[w].size();
+      if (n == 0) throw InputError(fmt::format("Text {} has no tokens.", w));
+      const Mask real = model_mask(spec_, n);
+      const Mask asked = !settings.prefixes ? parse_mask("full", n)
+                         : spec_.causal     ? real
+                                            : parse_mask("causal", n);
+      places_.push_back({real, Places(asked)});
+    }
     const EmbeddingWeights embedding = weights.embedding();
     if (embedding.map.rows() == 0)
       in_front_ = {spec_.embedding_norm, embedding.norm.gain, embedding.norm.bias};
@@ -119,11 +163,12 @@ class Scan {
       if (!wanted_) return;
       if (point == TracePoint::norm_in) copy(values, captured_[text].norm_in);
       if (point == TracePoint::norm_out) copy(values, captured_[text].norm_out);
+      if (point == TracePoint::query) copy(values, captured_[text].query);
       if (point == TracePoint::key) copy(values, captured_[text].key);
     };
     observer.attention = [&](std::size_t text, std::size_t layer, const AttentionRows<float>& rows) {
       if (settings_.observer.attention) settings_.observer.attention(text, layer, rows);
-      if (wanted_) watch_queries(result_[text].layers.back(), rows);
+      if (wanted_) watch_queries(result_[text].layers.back(), captured_[text], rows);
     };
     const std::vector<Matrix<float>> states = forward(weights_, windows_, executor_, observer);
     finish_layer();
@@ -165,23 +210,28 @@ class Scan {
     if (block.placement != Placement::post)
       in_front_ = {block.norm, weights.attention_gain, weights.attention_bias};
     if (wanted_) {
-      query_weights_ = Matrix<double>(block.width, block.query_width());
-      for (std::size_t i = 0; i < block.width; ++i)
-        std::copy_n(weights.query_key_value[i].begin(), block.query_width(), query_weights_[i].begin());
-      query_bias_.assign(block.query_width(), 0);
-      for (std::size_t c = 0; c < block.query_width() && !weights.query_key_value_bias.empty(); ++c)
-        query_bias_[c] = static_cast<double>(weights.query_key_value_bias[c]);
+      query_weights_ = columns(weights.query_key_value.view(), 0, block.query_width());
+      key_weights_ = columns(weights.query_key_value.view(), block.query_width(), block.key_width());
+      std::vector<float> bias = weights.query_key_value_bias;
+      bias.resize(block.query_width() + block.key_width(), 0);
+      const auto keys_from = bias.begin() + static_cast<std::ptrdiff_t>(block.query_width());
+      query_bias_.assign(bias.begin(), keys_from);
+      key_bias_.assign(keys_from, keys_from + static_cast<std::ptrdiff_t>(block.key_width()));
       relative_ = weights.relative;
       layer_in_front_ = in_front_;
       for (ScanWindow& window : result_) {
         ScanLayer& fresh = window.layers.emplace_back();
         fresh.layer = layer;
-        fresh.reachable_known = in_front_.bounds();
+        // Scaled to norm 1 after the product (qknorm), queries are no ellipsoid.
+        fresh.reachable_known = in_front_.bounds() && !block.normalize_query_key;
         for (const std::size_t head : heads_) {
           fresh.heads.push_back({head, block.key_head_of(head), {}, {}, {}});
           fresh.heads.back().queries.wins.assign(window.ids.size(), 0);
         }
       }
+      for (std::size_t w = 0; w < windows_.size(); ++w)
+        captured_[w].winners.assign(heads_.size(),
+                                    std::vector<std::optional<std::size_t>>(windows_[w].size()));
     }
     // A norm after the block is the one in front of the next.
     if (block.placement == Placement::post)
@@ -189,11 +239,12 @@ class Scan {
                    weights.feed_forward_bias};
   }
 
-  void watch_queries(ScanLayer& layer, const AttentionRows<float>& rows) const {
+  void watch_queries(ScanLayer& layer, Captured& captured, const AttentionRows<float>& rows) const {
     const auto here = std::find_if(layer.heads.begin(), layer.heads.end(),
                                    [&](const ScanHead& head) { return head.head == rows.head; });
     if (here == layer.heads.end()) return;
     QueryShare& queries = here->queries;
+    auto& winners = captured.winners[static_cast<std::size_t>(here - layer.heads.begin())];
     for (std::size_t i = 0; i < rows.weights.rows; ++i) {
       const auto row = rows.weights[i];
       const auto top = std::max_element(row.begin(), row.end());
@@ -201,7 +252,9 @@ class Scan {
       for (const float weight : row) {
         if (weight > 0) entropy -= static_cast<double>(weight) * std::log(static_cast<double>(weight));
       }
-      ++queries.wins[rows.reach.first + static_cast<std::size_t>(top - row.begin())];
+      const std::size_t winner = rows.reach.first + static_cast<std::size_t>(top - row.begin());
+      ++queries.wins[winner];
+      winners[rows.first + i] = winner;
       queries.entropy += entropy;
       queries.largest_weight += static_cast<double>(*top);
       ++queries.queries;
@@ -213,7 +266,6 @@ class Scan {
     options.unit_roundoff = unit_roundoff;
     options.margins = settings_.margins;
     options.certificates = false;
-    options.prefix = settings_.prefixes;
     return options;
   }
 
@@ -222,7 +274,8 @@ class Scan {
 
   void finish_layer() {
     if (!wanted_) return;
-    std::vector<Question> questions;
+    // What reachable queries do may follow from what any query does.
+    std::vector<Question> questions, reachable;
     for (std::size_t w = 0; w < windows_.size(); ++w) {
       ScanLayer& layer = result_[w].layers.back();
       layer.norm_in = norm_share(captured_[w].norm_in.view());
@@ -232,16 +285,21 @@ class Scan {
         head.queries.entropy /= static_cast<double>(head.queries.queries);
         head.queries.largest_weight /= static_cast<double>(head.queries.queries);
       }
-      ask(captured_[w], layer, questions);
+      ask(w, layer, questions, reachable);
     }
-    const std::size_t total = questions.size() * layers_.size();
+    const std::size_t total = (questions.size() + reachable.size()) * layers_.size();
     const Executor alone(1);
-    executor_.for_each(questions.size(), [&](std::size_t q) {
-      questions[q](alone);
-      const std::size_t done = ++done_;
-      if (progress_) progress_(done, total);
-    });
+    const auto answer = [&](const std::vector<Question>& asked) {
+      executor_.for_each(asked.size(), [&](std::size_t q) {
+        asked[q](alone);
+        const std::size_t done = ++done_;
+        if (progress_) progress_(done, total);
+      });
+    };
+    answer(questions);
     for (ScanWindow& window : result_) share_heads(window.layers.back());
+    answer(reachable);
+    executor_.for_each(windows_.size(), [&](std::size_t w) { require_no_contradiction(w); });
     wanted_ = false;
   }
 
@@ -253,44 +311,87 @@ class Scan {
     }
   }
 
-  void ask(const Captured& captured, ScanLayer& layer, std::vector<Question>& questions) const {
+  void ask(std::size_t w, ScanLayer& layer, std::vector<Question>& questions,
+           std::vector<Question>& reachable) const {
+    const Captured& captured = captured_[w];
     if (asks_for(KeySpace::before))
-      questions.emplace_back([&](const Executor& alone) { layer.before = decide(captured.norm_in, alone); });
+      questions.emplace_back(
+          [&, w](const Executor& alone) { layer.before = decide(w, captured.norm_in, alone); });
     if (asks_for(KeySpace::model))
-      questions.emplace_back([&](const Executor& alone) { layer.model = decide(captured.norm_out, alone); });
+      questions.emplace_back(
+          [&, w](const Executor& alone) { layer.model = decide(w, captured.norm_out, alone); });
     if (settings_.ideal_norms && layer_in_front_.bounds()) {
       NormSpec norm = layer_in_front_.spec;
-      questions.emplace_back([&, norm](const Executor& alone) {
-        layer.unrounded = decide_ideal(norm, captured.norm_in, alone);
+      questions.emplace_back([&, w, norm](const Executor& alone) {
+        layer.unrounded = decide_ideal(w, norm, captured.norm_in, alone);
       });
       norm.eps = 0;
-      questions.emplace_back(
-          [&, norm](const Executor& alone) { layer.sphere = decide_ideal(norm, captured.norm_in, alone); });
+      questions.emplace_back([&, w, norm](const Executor& alone) {
+        layer.sphere = decide_ideal(w, norm, captured.norm_in, alone);
+      });
     }
     for (ScanHead& head : layer.heads) {
       const bool first_of_keys = &head == &layer.heads.front() || head.key_head != (&head - 1)->key_head;
+      const auto h = static_cast<std::size_t>(&head - layer.heads.data());
       if (asks_for(KeySpace::head) && first_of_keys)
         questions.emplace_back(
-            [&](const Executor& alone) { head.keys = decide_head(captured, head.head, alone); });
-      if (asks_for(KeySpace::reachable) && layer_in_front_.bounds())
-        questions.emplace_back(
-            [&](const Executor& alone) { head.reachable = decide_reach(captured, head.head, alone); });
+            [&, w, h](const Executor& alone) { head.keys = decide_head(w, h, head.head, alone); });
+      if (asks_for(KeySpace::reachable) && layer.reachable_known)
+        reachable.emplace_back(
+            [&, w, h](const Executor& alone) { head.reachable = decide_reach(w, h, head, alone); });
     }
   }
 
-  ScanSet decide(const Matrix<float>& keys, const Executor& alone) const {
-    return decide(columns(keys.view(), 0, keys.cols()), kFloatRoundoff, alone);
-  }
-  ScanSet decide(const Matrix<double>& keys, double unit_roundoff, const Executor& alone) const {
-    return set_of(decide_keys(keys.view(), {}, key_options(unit_roundoff), alone), settings_.prefixes);
+  using Winners = std::span<const std::optional<std::size_t>>;
+  using OffsetsAt = std::function<std::vector<double>(std::size_t place)>;
+
+  // Verdicts for any query; offsets_at: of the scores, from a place; empty: none.
+  ScanSet decide(std::size_t w, const Matrix<double>& keys, const KeyOptions& options, Winners winners,
+                 const OffsetsAt& offsets_at, const Executor& alone) const {
+    const Places& places = places_[w].asked;
+    if (!offsets_at && (places.one_set() || places.nested())) {
+      KeyOptions whole = options;
+      whole.prefix = !places.one_set();
+      return set_of(decide_keys(keys.view(), {}, whole, alone), whole.prefix);
+    }
+    PlacesQuestion question{places, !offsets_at, true, winners, false, {}};
+    question.decide = [&](std::size_t place, std::span<const std::size_t> seen,
+                          std::span<const std::size_t> wanted, bool) {
+      const Matrix<double> here = rows_of(keys.view(), seen);
+      const std::vector<double> errors = entries_of(options.errors, seen);
+      const std::vector<double> offsets =
+          offsets_at ? entries_of(offsets_at(place), seen) : std::vector<double>();
+      KeyOptions of_seen = options;
+      of_seen.errors = errors;
+      const KeySet found = decide_keys(here.view(), offsets, of_seen, alone);
+      PlacesQuestion::Answer answer;
+      answer.rank = found.rank;
+      for (const std::size_t k : positions_in(seen, wanted)) {
+        const KeyVerdict& key = found.keys[k];
+        answer.verdicts.push_back({decided(key.verdict), key.verdict == Verdict::selectable ? key.margin : 0,
+                                   key.robust, found.rank == keys.cols(), std::nullopt});
+      }
+      return answer;
+    };
+    return decide_from_places(question);
   }
 
-  ScanSet decide_ideal(const NormSpec& norm, const Matrix<float>& norm_in, const Executor& alone) const {
-    Matrix<double> keys = columns(norm_in.view(), 0, norm_in.cols());
+  ScanSet decide(std::size_t w, const Matrix<float>& keys, const Executor& alone) const {
+    return decide(w, columns(keys.view(), 0, keys.cols()), key_options(kFloatRoundoff), {}, {}, alone);
+  }
+
+  ScanSet decide_ideal(std::size_t w, const NormSpec& norm, const Matrix<float>& norm_in,
+                       const Executor& alone) const {
+    return decide(w, normed(norm, norm_in.view()), key_options(kDoubleRoundoff), {}, {}, alone);
+  }
+
+  // What the norm in front leaves of tokens, in float64.
+  Matrix<double> normed(const NormSpec& norm, MatrixView<const float> tokens) const {
+    Matrix<double> result = columns(tokens, 0, tokens.cols);
     const std::vector<double> gain(layer_in_front_.gain.begin(), layer_in_front_.gain.end()),
         bias(layer_in_front_.bias.begin(), layer_in_front_.bias.end());
-    norm_forward<double>(norm, {gain, bias, {}}, keys.view(), keys.view());
-    return decide(keys, kDoubleRoundoff, alone);
+    norm_forward<double>(norm, {gain, bias, {}}, result.view(), result.view());
+    return result;
   }
 
   Matrix<double> head_keys(const Captured& captured, std::size_t head) const {
@@ -308,32 +409,30 @@ class Scan {
     return offsets;
   }
 
-  ScanSet decide_head(const Captured& captured, std::size_t head, const Executor& alone) const {
-    const Matrix<double> keys = head_keys(captured, head);
-    if (block_.relative.buckets == 0) return decide(keys, kFloatRoundoff, alone);
-    // From every place, until all are selectable; the best verdict counts.
-    ScanSet best;
-    for (std::size_t place = 0; place < keys.rows(); ++place) {
-      const ScanSet here = set_of(decide_keys(keys.view(), offsets_from(place, head, keys.rows()),
-                                              key_options(kFloatRoundoff), alone),
-                                  settings_.prefixes);
-      if (place == 0) {
-        best = here;
-      } else {
-        for (std::size_t i = 0; i < keys.rows(); ++i) {
-          if (*here.verdicts[i] < *best.verdicts[i]) best.verdicts[i] = here.verdicts[i];
-          best.margins[i] = std::max(best.margins[i], here.margins[i]);
-        }
-        if (best.robust_unselectable)
-          best.robust_unselectable = std::min(*best.robust_unselectable, *here.robust_unselectable);
-      }
-      if (best.count(Verdict::selectable) == keys.rows()) break;
-    }
-    return best;
+  std::vector<double> errors_of(const Captured& captured, std::size_t head,
+                                const Matrix<double>& keys) const {
+    const std::size_t width = block_.width_of_head(), first = block_.key_head_of(head) * width;
+    const MatrixView<const double> weights{key_weights_.view().data + first, key_weights_.rows(), width,
+                                           key_weights_.view().stride};
+    return key_errors(block_, captured.norm_out.view(), weights, std::span(key_bias_).subspan(first, width),
+                      keys.view());
   }
 
-  // q = (g ⊙ z + β)W_Q + b at a place, turned as the model turns it: A and c of reachable.h.
-  QueryEllipsoid queries_of(std::size_t head, std::size_t place) const {
+  // h: which of the heads asked about.
+  ScanSet decide_head(std::size_t w, std::size_t h, std::size_t head, const Executor& alone) const {
+    const Captured& captured = captured_[w];
+    const Matrix<double> keys = head_keys(captured, head);
+    const std::vector<double> errors = errors_of(captured, head, keys);
+    KeyOptions options = key_options(kFloatRoundoff);
+    options.errors = errors;
+    OffsetsAt offsets_at;
+    if (block_.relative.buckets > 0)
+      offsets_at = [&](std::size_t place) { return offsets_from(place, head, keys.rows()); };
+    return decide(w, keys, options, captured.winners[h], offsets_at, alone);
+  }
+
+  // q = (g ⊙ z + β)W_Q + b before rotation: A and c of reachable.h.
+  HeadQueries queries_of(std::size_t head) const {
     const std::size_t width = block_.width_of_head(), d = block_.width, first = head * width;
     const NormInFront& norm = layer_in_front_;
     const auto entry = [&](const std::vector<float>& of, std::size_t i, double otherwise) {
@@ -356,33 +455,160 @@ class Scan {
       // z is orthogonal to 1, so what all coordinates add alike does nothing.
       for (std::size_t r = 0; r < width && norm.spec.projection == Projection::ones; ++r)
         directions(i, r) -= mean[r];
-      rotate<double>(block_.rotary, width, place, directions[i]);
       for (std::size_t r = 0; r < width; ++r) map(r, i) = directions(i, r);
     }
-    rotate<double>(block_.rotary, width, place, shift);
-    return QueryEllipsoid(map.view(), shift, std::sqrt(static_cast<double>(d)));
+    HeadQueries queries{QueryEllipsoid(map.view(), shift, std::sqrt(static_cast<double>(d)))};
+    double squares = 0;
+    for (const double value : queries.formed.ball().centre) squares += value * value;
+    queries.free = block_.relative.buckets == 0 && queries.formed.rank() == width &&
+                   std::sqrt(squares) < (1 - 1e-9) * queries.formed.ball().radius;
+    return queries;
   }
 
-  ScanSet decide_reach(const Captured& captured, std::size_t head, const Executor& alone) const {
-    Matrix<double> keys = head_keys(captured, head);
-    const std::size_t last = keys.rows() - 1;
-    const QueryEllipsoid queries = queries_of(head, last);
+  ScanSet decide_reach(std::size_t w, std::size_t h, const ScanHead& head, const Executor& alone) const {
+    const Captured& captured = captured_[w];
+    const HeadQueries queries = queries_of(head.head);
+    const Matrix<double> keys = head_keys(captured, head.head);
+    const bool alike = block_.rotary.frequencies.empty() && block_.relative.buckets == 0;
+    PlacesQuestion question{places_[w].asked, alike, false, captured.winners[h], queries.free, {}};
+    question.decide = [&](std::size_t place, std::span<const std::size_t> seen,
+                          std::span<const std::size_t> wanted, bool first) {
+      return reach_from(place, head.head, keys, queries.formed, seen, wanted, first, alone);
+    };
+    ScanSet set = decide_from_places(question);
+    if (!queries.free) return set;
+    // Of every direction some multiple is a query, from any place: the verdicts are those of any query.
+    const ScanSet any = head.keys.verdicts.empty() ? decide_head(w, h, head.head, alone) : head.keys;
+    for (std::size_t i = 0; i < any.verdicts.size(); ++i) {
+      if (set.verdicts[i] == any.verdicts[i] && set.places[i]) continue;
+      set.verdicts[i] = any.verdicts[i];
+      set.places[i] = any.places[i];
+      set.margins[i] = 0;
+    }
+    return set;
+  }
+
+  PlacesQuestion::Answer reach_from(std::size_t place, std::size_t head, const Matrix<double>& all,
+                                    const QueryEllipsoid& queries, std::span<const std::size_t> seen,
+                                    std::span<const std::size_t> wanted, bool first,
+                                    const Executor& alone) const {
+    // Keys turned back score unturned queries as the keys score the queries turned.
+    Matrix<double> keys = rows_of(all.view(), seen);
+    for (std::size_t j = 0; j < keys.rows(); ++j)
+      rotate<double>(block_.rotary, keys.cols(), -static_cast<double>(place), keys[j]);
     std::vector<double> offsets = queries.offsets(keys.view());
-    const std::vector<double> by_distance = offsets_from(last, head, keys.rows());
+    const std::vector<double> by_distance = entries_of(offsets_from(place, head, all.rows()), seen);
     if (offsets.empty()) offsets.assign(by_distance.size(), 0);
     for (std::size_t j = 0; j < by_distance.size(); ++j) offsets[j] += by_distance[j];
     // In units of the scores, for the largest weights.
-    Matrix<double> seen = queries.keys(keys.view());
-    for (std::size_t i = 0; i < seen.rows(); ++i) {
-      for (double& value : seen[i]) value *= block_.score_scale();
+    Matrix<double> mapped = queries.keys(keys.view());
+    for (std::size_t j = 0; j < mapped.rows(); ++j) {
+      for (double& value : mapped[j]) value *= block_.score_scale();
     }
     for (double& offset : offsets) offset *= block_.score_scale();
+    const std::vector<std::size_t> only = positions_in(seen, wanted);
     ReachableOptions options;
     options.unit_roundoff = kFloatRoundoff;
     options.margins = settings_.margins;
     options.certificates = false;
-    if (settings_.largest_weights) options.weight_gap = kWeightGap;
-    return set_of(decide_reachable(seen.view(), offsets, queries.ball(), options, alone));
+    options.only = only;
+    if (settings_.largest_weights && first) options.weight_gap = kWeightGap;
+    const ReachableSet found = decide_reachable(mapped.view(), offsets, queries.ball(), options, alone);
+    PlacesQuestion::Answer answer;
+    answer.rank = found.rank;
+    for (const std::size_t k : only) {
+      const ReachableVerdict& key = found.keys[k];
+      answer.verdicts.push_back({decided(key.verdict), key.verdict == Verdict::selectable ? key.margin : 0,
+                                 false, key.margin_bound < 0 || found.rank == mapped.cols(), key.max_weight});
+    }
+    return answer;
+  }
+
+  // Every query of the pass that put a token on top against every space that holds the query.
+  void require_no_contradiction(std::size_t w) const {
+    const ScanLayer& layer = result_[w].layers.back();
+    const Captured& captured = captured_[w];
+    const Places& places = places_[w].asked;
+    // Without turning and offsets, scores are linear in what enters attention.
+    const bool linear =
+        block_.rotary.frequencies.empty() && block_.relative.buckets == 0 && !block_.normalize_query_key;
+    const auto may_contradict = [](const ScanSet& set, std::size_t token) {
+      return !set.verdicts.empty() &&
+             (set.verdicts[token] == Verdict::tied || set.verdicts[token] == Verdict::unselectable);
+    };
+    for (std::size_t h = 0; h < layer.heads.size(); ++h) {
+      const ScanHead& head = layer.heads[h];
+      Matrix<double> keys;
+      double error = 0;
+      for (std::size_t place = 0; place < places.count(); ++place) {
+        const auto winner = captured.winners[h][place];
+        if (!winner) continue;
+        const bool in_model = linear && may_contradict(layer.model, *winner),
+                   in_head = may_contradict(head.keys, *winner),
+                   in_reach = may_contradict(head.reachable, *winner);
+        if (!(in_model || in_head || in_reach) || !holds_query(w, place, *winner)) continue;
+        if (keys.rows() == 0) {
+          keys = head_keys(captured, head.head);
+          error = std::ranges::max(errors_of(captured, head.head, keys));
+        }
+        const std::vector<std::size_t> seen = places.seen_from(place);
+        const std::vector<double> offsets = offsets_from(place, head.head, keys.rows());
+        const auto require = [&](const ScanSet& set, KeySpace space, std::span<const double> query,
+                                 const SeenKeys& from) {
+          const double lead = certain_lead(query, from, *winner);
+          if (lead > 0) require_selectable(set, *winner, space, layer.layer, head.head, place, lead);
+        };
+        const std::vector<double> query = real_query(captured, head.head, place);
+        if (in_head) require(head.keys, KeySpace::head, query, {keys.view(), offsets, seen, error});
+        if (in_reach)
+          require(head.reachable, KeySpace::reachable, formed_query(captured, head.head, place),
+                  {keys.view(), offsets, seen, error});
+        if (in_model) {
+          const Matrix<double> tokens = columns(captured.norm_out.view(), 0, captured.norm_out.cols());
+          require(layer.model, KeySpace::model, query_on_tokens(query, head.head),
+                  {tokens.view(), {}, seen, 0});
+        }
+      }
+    }
+  }
+
+  // A query that put the token on top of all it saw did so among those the verdicts compare it with.
+  bool holds_query(std::size_t w, std::size_t place, std::size_t token) const {
+    const Places& places = places_[w].asked;
+    if (!places.sees(place, token)) return false;
+    const std::vector<std::size_t> seen = places.seen_from(place);
+    return std::ranges::all_of(seen,
+                               [&](std::size_t other) { return places_[w].real.attends(place, other); });
+  }
+
+  std::vector<double> real_query(const Captured& captured, std::size_t head, std::size_t place) const {
+    const std::size_t width = block_.width_of_head();
+    const auto from = captured.query[place].subspan(head * width, width);
+    return {from.begin(), from.end()};
+  }
+
+  // The same query in float64, from the token before the norm: one of those the layer can form.
+  std::vector<double> formed_query(const Captured& captured, std::size_t head, std::size_t place) const {
+    const std::size_t width = block_.width_of_head();
+    const MatrixView<const float> token{captured.norm_in[place].data(), 1, captured.norm_in.cols()};
+    const Matrix<double> x = normed(layer_in_front_.spec, token);
+    std::vector<double> query(width);
+    for (std::size_t r = 0; r < width; ++r) {
+      query[r] = query_bias_[head * width + r];
+      for (std::size_t i = 0; i < x.cols(); ++i) query[r] += x(0, i) * query_weights_(i, head * width + r);
+    }
+    rotate<double>(block_.rotary, width, static_cast<double>(place), query);
+    return query;
+  }
+
+  // q·(xW_K + b) = (W_K q)·x + q·b, the same for all tokens but for the first term.
+  std::vector<double> query_on_tokens(std::span<const double> query, std::size_t head) const {
+    const std::size_t first = block_.key_head_of(head) * block_.width_of_head();
+    std::vector<double> result(block_.width, 0);
+    for (std::size_t i = 0; i < block_.width; ++i) {
+      for (std::size_t r = 0; r < query.size(); ++r) result[i] += key_weights_(i, first + r) * query[r];
+    }
+    return result;
   }
 
   const ModelWeights& weights_;
@@ -393,14 +619,15 @@ class Scan {
   const std::function<void(std::size_t, std::size_t)>& progress_;
   std::vector<std::size_t> layers_, heads_;
   std::vector<Captured> captured_;
+  std::vector<WindowPlaces> places_;
   std::vector<ScanWindow> result_;
   NormInFront in_front_;  // of the layer that comes
   // Of the layer that is passed.
   bool wanted_ = false;
   BlockSpec block_;
   NormInFront layer_in_front_;
-  Matrix<double> query_weights_;
-  std::vector<double> query_bias_;
+  Matrix<double> query_weights_, key_weights_;
+  std::vector<double> query_bias_, key_bias_;
   Matrix<float> relative_;
   std::atomic<std::size_t> done_ = 0;
 };

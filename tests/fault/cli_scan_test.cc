@@ -66,6 +66,25 @@ TEST_F(ScanCommand, EveryFamilyIsScannedAndTheFilesAreWhole) {
         EXPECT_EQ(
             counts["selectable"].get<int>() + counts["tied"].get<int>() + counts["unselectable"].get<int>(),
             11);
+        for (const char* space : {"keys", "reachable"}) {
+          if (!head.contains(space)) continue;  // ALBERT's first layer
+          const auto& set = head[space];
+          const auto verdicts = set["verdicts"].get<std::string>();
+          ASSERT_EQ(set["places"].size(), 11u);
+          for (std::size_t i = 0; i < 11; ++i) {
+            // Whoever won is not unselectable, and a verdict from one place names it.
+            EXPECT_TRUE(verdicts[i] != 'u' || head["wins"][i] == 0) << space << ", token " << i;
+            EXPECT_EQ(set["places"][i].is_null(), verdicts[i] == 'u' || verdicts[i] == '?');
+            if (verdicts[i] != 'u' && set.contains("robust")) {
+              EXPECT_EQ(set["robust"].get<std::string>()[i], '-');
+            }
+          }
+        }
+        if (head.contains("reachable")) {
+          EXPECT_EQ(head["reachable"]["weight_places"][0], 10);
+          EXPECT_EQ(head["reachable"]["weight_places"].size(), name == "mistral" ? 3u : 1u);
+        }
+        EXPECT_LE(counts["robust_unselectable"], counts["unselectable"]);
       }
     }
     const std::string page = read(out + "/report.html");
@@ -84,6 +103,28 @@ TEST_F(ScanCommand, WindowsAreCutAndSaidSo) {
   EXPECT_EQ(results["settings"]["mask"], "causal");
   EXPECT_EQ(results["windows"][0]["losses"].size(), 3u);
   EXPECT_NE(outcome.err.find("--samples"), std::string::npos);
+}
+
+TEST_F(ScanCommand, SaysWhatPlacesSeeAndFromWhichOnesItSpeaks) {
+  const auto said = [&](const std::string& name, const std::string& more = "") {
+    const Outcome outcome = run("scan " + model(name) + " --ids " + ids() + more);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  const auto mask = [&](const std::string& name, const std::string& more = "") {
+    return nlohmann::json::parse(said(name, more + " --json"))["settings"]["mask"].get<std::string>();
+  };
+  EXPECT_NE(said("bert").find("A query sees all tokens of its window; unselectable"), std::string::npos);
+  EXPECT_NE(said("gpt2").find("A query sees the tokens up to itself; unselectable"), std::string::npos);
+  EXPECT_NE(said("gpt2", " --mask full").find("unlike those of the model"), std::string::npos);
+  EXPECT_NE(said("gpt2").find("can form at the last place gives"), std::string::npos);
+  EXPECT_EQ(said("gpt2", " --no-weights").find("Max weight"), std::string::npos);
+  const std::string sliding = said("mistral");
+  EXPECT_NE(sliding.find("A query sees itself and the 3 tokens before it;"), std::string::npos);
+  EXPECT_NE(sliding.find("at the last place of each stretch of 4 tokens"), std::string::npos);
+  EXPECT_EQ(mask("mistral"), "onesided:3");
+  EXPECT_EQ(mask("mistral", " --window 4"), "causal");
+  EXPECT_EQ(mask("mistral", " --mask full"), "full");
 }
 
 TEST_F(ScanCommand, TracesAreTheTokensAsTheyPass) {

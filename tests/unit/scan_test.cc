@@ -14,11 +14,12 @@
 namespace normscope {
 namespace {
 
-// A random model whose biases and gains are not trivial.
+// A random model whose biases and gains are not trivial. query_bias: their size; large ones leave the queries
+// that can be formed on one side of 0.
 class TinyModel : public ModelWeights {
  public:
-  explicit TinyModel(const ModelSpec& spec, std::uint64_t seed)
-      : inner_(random_model(spec, seed)), seed_(seed) {}
+  explicit TinyModel(const ModelSpec& spec, std::uint64_t seed, double query_bias = 0)
+      : inner_(random_model(spec, seed)), seed_(seed), query_bias_(query_bias) {}
   const ModelSpec& spec() const override { return inner_->spec(); }
   Matrix<float> embeddings(std::span<const std::uint32_t> ids) const override {
     return inner_->embeddings(ids);
@@ -39,6 +40,16 @@ class TinyModel : public ModelWeights {
       weights.query_key_value_bias =
           around(0, 0.5, first + 4, spec().block.query_width() + 2 * spec().block.key_width());
     }
+    if (query_bias_ > 0) {
+      weights.query_key_value_bias.resize(spec().block.query_width() + 2 * spec().block.key_width(), 0);
+      std::ranges::copy(around(0, query_bias_, first + 5, spec().block.query_width()),
+                        weights.query_key_value_bias.begin());
+    }
+    if (spec().block.relative.buckets > 0) {
+      for (float& value :
+           std::span(weights.relative.view().data, weights.relative.rows() * weights.relative.cols()))
+        value *= 3;
+    }
     return weights;
   }
   NormWeights final_norm() const override { return inner_->final_norm(); }
@@ -53,6 +64,7 @@ class TinyModel : public ModelWeights {
   }
   std::unique_ptr<ModelWeights> inner_;
   std::uint64_t seed_;
+  double query_bias_;
 };
 
 ModelSpec tiny(const char* norm, Placement placement) {
@@ -84,6 +96,33 @@ ModelSpec llama_like() {
   return spec;
 }
 
+ModelSpec gpt2_like() {
+  ModelSpec spec = tiny("layernorm", Placement::pre);
+  spec.causal = true;
+  return spec;
+}
+
+// Each token sees the four before it.
+ModelSpec mistral_like() {
+  ModelSpec spec = llama_like();
+  spec.window = 5;
+  return spec;
+}
+
+// Keys and queries of norm 1: every key is selectable, and reachable queries are no ellipsoid.
+ModelSpec unit_queries_like() {
+  ModelSpec spec = gpt2_like();
+  spec.block.normalize_query_key = true;
+  return spec;
+}
+
+// One layer's weights for all.
+ModelSpec albert_like() {
+  ModelSpec spec = bert_like();
+  spec.groups = 1;
+  return spec;
+}
+
 ModelSpec t5_like() {
   ModelSpec spec = tiny("rmsnorm", Placement::pre);
   spec.block.relative.buckets = 8;
@@ -101,7 +140,7 @@ std::vector<std::uint32_t> text_of(std::size_t n, std::uint64_t seed) {
 
 // Keys of every layer as the forward pass shows them, and the layer's weights.
 struct Seen {
-  std::map<std::size_t, Matrix<double>> keys;
+  std::map<std::size_t, Matrix<double>> keys, queries, tokens;  // tokens: what attention maps
   std::map<std::size_t, BlockWeights<float>> weights;
 };
 
@@ -112,11 +151,12 @@ Seen look_at(const ModelWeights& model, const std::vector<std::uint32_t>& ids) {
     seen.weights[layer] = weights;
   };
   observer.point = [&](std::size_t, std::size_t layer, TracePoint point, MatrixView<const float> values) {
-    if (point != TracePoint::key) return;
-    Matrix<double> keys(values.rows, values.cols);
+    Matrix<double> copied(values.rows, values.cols);
     for (std::size_t i = 0; i < values.rows; ++i)
-      std::copy(values[i].begin(), values[i].end(), keys[i].begin());
-    seen.keys[layer] = keys;
+      std::copy(values[i].begin(), values[i].end(), copied[i].begin());
+    if (point == TracePoint::key) seen.keys[layer] = copied;
+    if (point == TracePoint::query) seen.queries[layer] = copied;
+    if (point == TracePoint::norm_out) seen.tokens[layer] = copied;
   };
   forward(model, std::span(&ids, 1), Executor(1), observer);
   return seen;
@@ -265,7 +305,7 @@ TEST_P(ScanOf, ReachableIsWhatNormalisedTokensCanDo) {
       const Matrix<double> keys = head_keys(seen, block, layer.layer, head.head);
       Victories victories(keys.rows());
       std::vector<double> largest(keys.rows(), 0);
-      for (int tried = 0; tried < 60000; ++tried) {
+      for (int tried = 0; tried < 90000; ++tried) {
         Matrix<double> token(1, d);
         for (double& value : token[0]) value = random.normal();
         norm_forward<double>(block.norm, parameters, token.view(), token.view());
@@ -277,15 +317,18 @@ TEST_P(ScanOf, ReachableIsWhatNormalisedTokensCanDo) {
           for (std::size_t i = 0; i < d; ++i)
             query[r] += token(0, i) * static_cast<double>(weights.query_key_value(i, column));
         }
+        // From every place; largest weights from the last.
+        const std::size_t place = tried % 3 > 0 ? last : random.below(last + 1);
         if (!block.rotary.frequencies.empty()) {
-          const double angle = static_cast<double>(last) * block.rotary.frequencies[0];
+          const double angle = static_cast<double>(place) * block.rotary.frequencies[0];
           query = {query[0] * std::cos(angle) - query[1] * std::sin(angle),
                    query[0] * std::sin(angle) + query[1] * std::cos(angle)};
         }
         std::vector<double> scores = scores_of(keys.view(), query);
         for (double& score : scores) score *= block.score_scale();
-        add_offsets(model.spec(), weights, last, head.head, scores);
+        add_offsets(model.spec(), weights, place, head.head, scores);
         victories.add(scores);
+        if (place != last) continue;
         double sum = 0;
         for (const double score : scores) sum += std::exp(score);
         for (std::size_t j = 0; j < scores.size(); ++j)
@@ -305,6 +348,163 @@ INSTANTIATE_TEST_SUITE_P(Families, ScanOf, testing::Values(0, 1, 2), [](const au
          : tested.param == 1 ? "rotary_grouped"
                              : "offsets_by_distance";
 });
+
+// Every query of the pass against every space that holds it, for models of all kinds.
+struct Family {
+  const char* name;
+  ModelSpec spec;
+  double query_bias = 0;
+};
+
+void PrintTo(const Family& family, std::ostream* out) {
+  *out << family.name;
+}
+
+class WinnersOf : public testing::TestWithParam<Family> {};
+
+TEST_P(WinnersOf, AreSelectableInEverySpaceThatHoldsTheirQuery) {
+  const Family& family = GetParam();
+  const BlockSpec& block = family.spec.block;
+  std::size_t wins = 0, unselectable = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const TinyModel model(family.spec, seed, family.query_bias);
+    const std::vector<std::vector<std::uint32_t>> windows = {text_of(24, seed)};
+    const Mask mask = model_mask(family.spec, 24);
+    ScanSettings settings;
+    settings.largest_weights = false;
+    settings.prefixes = family.spec.causal;
+    const auto scanned = scan(model, windows, settings, Executor(2));
+    settings.prefixes = !family.spec.causal;
+    EXPECT_NO_THROW(scan(model, windows, settings, Executor(2)));  // it checks those queries that it can
+    const Seen seen = look_at(model, windows[0]);
+    for (const ScanLayer& layer : scanned[0].layers) {
+      EXPECT_EQ(layer.reachable_known, !block.normalize_query_key);
+      for (const ScanHead& head : layer.heads) {
+        const Matrix<double> keys = head_keys(seen, block, layer.layer, head.head);
+        unselectable += head.keys.count(Verdict::unselectable) + head.reachable.count(Verdict::unselectable);
+        for (std::size_t place = 0; place < 24; ++place) {
+          const auto query =
+              seen.queries.at(layer.layer)[place].subspan(head.head * keys.cols(), keys.cols());
+          std::vector<double> scores = scores_of(keys.view(), query);
+          for (double& score : scores) score *= block.score_scale();
+          add_offsets(family.spec, seen.weights.at(layer.layer), place, head.head, scores);
+          for (std::size_t j = 0; j < scores.size(); ++j) {
+            if (!mask.attends(place, j)) scores[j] = -INFINITY;
+          }
+          const Winner best = winner(scores);
+          if (!(best.by > 1e-3)) continue;
+          ++wins;
+          SCOPED_TRACE(testing::Message() << "seed " << seed << ", layer " << layer.layer << ", head "
+                                          << head.head << ", place " << place << ", token " << best.key);
+          EXPECT_EQ(head.keys.verdicts[best.key], Verdict::selectable);
+          if (layer.reachable_known) {
+            EXPECT_EQ(head.reachable.verdicts[best.key], Verdict::selectable);
+          }
+          if (block.rotary.frequencies.empty() && block.relative.buckets == 0 && !block.normalize_query_key) {
+            EXPECT_EQ(layer.model.verdicts[best.key], Verdict::selectable);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(wins, 300u);
+  if (!block.normalize_query_key) {
+    EXPECT_GT(unselectable, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, WinnersOf,
+    testing::Values(Family{"gpt2", gpt2_like()}, Family{"gpt2_far_queries", gpt2_like(), 6},
+                    Family{"bert", bert_like()}, Family{"bert_far_queries", bert_like(), 6},
+                    Family{"llama", llama_like()}, Family{"mistral", mistral_like()},
+                    Family{"mistral_far_queries", mistral_like(), 6},
+                    Family{"qwen2_far_queries", llama_like(), 6}, Family{"albert", albert_like()},
+                    Family{"unit_queries", unit_queries_like()}, Family{"t5", t5_like()}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+// Whatever query, from every place that sees the token, against what that place sees.
+TEST(Scan, ASlidingWindowIsWhatQueriesSee) {
+  const TinyModel model(mistral_like(), 5);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(20, 1)};
+  ScanSettings settings;
+  settings.margins = Margins::exact;
+  settings.prefixes = true;
+  const auto scanned = scan(model, windows, settings, Executor(2));
+  const Seen seen = look_at(model, windows[0]);
+  const Mask mask = model_mask(model.spec(), 20);
+  std::size_t unselectable = 0;
+  for (const ScanLayer& layer : scanned[0].layers) {
+    const Matrix<double> keys = head_keys(seen, model.spec().block, layer.layer, 0);
+    Victories victories(keys.rows());
+    std::vector<double> from_place(keys.rows(), 0);  // at the place that is named
+    for (std::size_t place = 0; place < 20; ++place) {
+      for (int a = 0; a < 3600; ++a) {
+        const double angle = a * std::numbers::pi / 1800;
+        const double query[] = {std::cos(angle), std::sin(angle)};
+        std::vector<double> scores = scores_of(keys.view(), query);
+        for (std::size_t j = 0; j < scores.size(); ++j) {
+          if (!mask.attends(place, j)) scores[j] = -INFINITY;
+        }
+        victories.add(scores);
+        const Winner best = winner(scores);
+        if (layer.heads[0].keys.places[best.key] == place)
+          from_place[best.key] = std::max(from_place[best.key], best.by);
+      }
+    }
+    const ScanSet& set = layer.heads[0].keys;
+    expect_agreement(set, victories, 0.01, "head");
+    for (std::size_t i = 0; i < keys.rows(); ++i) {
+      if (set.verdicts[i] == Verdict::selectable && std::isfinite(set.margins[i])) {
+        EXPECT_NEAR(from_place[i], set.margins[i], 0.01 + 0.05 * set.margins[i]) << i;
+      }
+      EXPECT_EQ(set.places[i].has_value(), set.verdicts[i] != Verdict::unselectable);
+    }
+    unselectable += set.count(Verdict::unselectable);
+  }
+  EXPECT_GT(unselectable, 0u);
+}
+
+TEST(Scan, RobustlyUnselectableAreSomeOfTheUnselectable) {
+  for (const ModelSpec& spec : {t5_like(), mistral_like(), gpt2_like(), bert_like()}) {
+    std::size_t unselectable = 0, robust = 0;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      const TinyModel model(spec, seed);
+      const std::vector<std::vector<std::uint32_t>> windows = {text_of(30, seed)};
+      ScanSettings settings;
+      settings.prefixes = spec.causal;
+      settings.spaces = {KeySpace::model, KeySpace::head};
+      const auto scanned = scan(model, windows, settings, Executor(1));
+      for (const ScanLayer& layer : scanned[0].layers) {
+        for (const ScanHead& head : layer.heads) {
+          const ScanSet& set = head.keys;
+          ASSERT_EQ(set.robust.size(), 30u);
+          for (std::size_t i = 0; i < 30; ++i)
+            EXPECT_TRUE(!set.robust[i] || set.verdicts[i] == Verdict::unselectable);
+          EXPECT_EQ(set.robust_unselectable,
+                    static_cast<std::size_t>(std::count(set.robust.begin(), set.robust.end(), true)));
+          unselectable += set.count(Verdict::unselectable);
+          robust += *set.robust_unselectable;
+        }
+      }
+    }
+    EXPECT_GT(robust, 0u);
+    EXPECT_LE(robust, unselectable);
+  }
+}
+
+TEST(Scan, WithoutItsMaskOnlyQueriesThatSeeAllAreHeld) {
+  // Most queries of a causal model see less than the window: they prove nothing about all its keys.
+  const TinyModel model(llama_like(), 3);
+  const std::vector<std::vector<std::uint32_t>> windows = {text_of(24, 3)};
+  const auto whole = scan(model, windows, {}, Executor(1));
+  std::size_t won = 0;
+  for (const ScanLayer& layer : whole[0].layers) {
+    for (std::size_t i = 0; i < 24; ++i)
+      won += layer.heads[0].keys.verdicts[i] == Verdict::unselectable && layer.heads[0].queries.wins[i] > 0;
+  }
+  EXPECT_GT(won, 0u);
+}
 
 TEST(Scan, NormStatisticsSplitIntoProjectionAndScaling) {
   const TinyModel model(bert_like(), 3);
