@@ -121,10 +121,6 @@ Ablation ablate(const ModelWeights& weights, std::span<const std::vector<std::ui
                 const AblateSettings& settings, const Executor& executor,
                 const std::function<void(std::size_t, std::size_t)>& progress = {});
 
-// b − a, element by element of the two, as a mean with its interval: windows and prompts are the same in
-// every row.
-Interval mean_difference(std::span<const double> a, std::span<const double> b);
-
 // "Removing the norm degrades sharp retrieval", of one row: judged by the measures of retrieval whose value
 // as trained is above chance.
 enum class RetrievalVerdict {

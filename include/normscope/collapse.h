@@ -120,11 +120,15 @@ struct CollapseSettings {
 };
 
 // Straight line through log(relative) against the layer, down to where rounding takes over: the share of the
-// distance left after each layer, factor = exp(slope). Interval over samples (of one sample: of the
-// regression).
+// distance left after each layer, factor = exp(slope), the geometric mean over samples. Its 95 % interval is
+// Student's of the samples' slopes; one sample has none, and low and high are NaN. It is about other starts
+// and, unless every sample has weights of its own, only this draw of the weights.
 struct CollapseRate {
   double factor = 1, low = 1, high = 1;
-  std::size_t layers = 0;  // of the first sample that were fitted
+  std::vector<double> samples;  // the factor of each
+  std::size_t layers = 0;       // of the first sample that were fitted
+
+  RatioInterval interval() const { return {samples.size(), 0, {factor, factor}, low, high}; }
 };
 
 // What a theorem asks of a run, and whether it was so.
@@ -134,39 +138,44 @@ struct Assumption {
   std::string detail;
 };
 
-// Bounds of Wu et al. with explicit constants, from the ε and radius of the run; empty where none speaks of
-// it.
+// Bounds of Wu et al. with explicit constants, from the ε, radius and diameter of the run; empty where none
+// speaks of it. T is the first layer without an obtuse angle, from which on φ never falls.
 //   Thm 1      μ(t) ≤ (√N/2)(1 − ε^r)^⌊t/r⌋ ‖osc(X₀W₁⋯W_t)‖₂, osc: greatest minus least entry of each column
 //   Cor 1      1 − φ(t) ≤ (1 − ε^{2r})^⌊t/r⌋ (1 − φ(0)), so μ/‖X‖_F ≤ √((N−1)/N·(1 − φ(t)))
-//   Thm 2      the same with Nε^{2r}: its step from one block to the next fails on a star mask
+//   Thm 2      1 − φ(t) ≤ (1 − Nε^{2r})^⌊(t−T)/r⌋ (1 − φ(T)); before T only μ/‖X‖_F ≤ 1. With r the diameter
+//              this is provable, with r the radius it fails on a star: docs/theory.md. Both are computed.
 struct CollapseTheory {
   std::vector<Assumption> theorem1, theorem2, corollary1;
-  double epsilon = 0;      // least attention weight of all layers and samples
-  std::size_t radius = 0;  // 0: no centre
+  double epsilon = 0;                    // least attention weight of all layers and samples
+  std::size_t radius = 0, diameter = 0;  // 0: no centre; not strongly connected
   // Per layer 0 … layers, mean over samples, in units of μ (theorem 1) and of μ/‖X‖_F (the others).
-  std::vector<double> bound1, bound2, bound_corollary;
-  // Layers and samples where the measured value was above the bound (by more than rounding explains).
-  std::size_t violations1 = 0, violations2 = 0, violations_corollary = 0;
+  std::vector<double> bound1, bound2_diameter, bound2_radius, bound_corollary;
+  // Layers and samples where μ (theorem 1) or 1 − φ (the others) was above what the bound allows, by more
+  // than rounding explains.
+  std::size_t violations1 = 0, violations2_diameter = 0, violations2_radius = 0, violations_corollary = 0;
 };
 
 struct CollapseCurve {
   std::string group, name;
   std::vector<std::vector<TokenMeasures>> layers;    // layers + 1 (0: the start) × samples
   std::vector<std::vector<double>> singular_values;  // layers + 1, mean over samples; empty if not asked for
-  std::vector<double> least_weight, entropy;         // per layer 1 …: ε of the layer, mean entropy
-  std::size_t empty_rows = 0;                        // of the mask
-  NormCounts norm;                                   // over all layers and samples
+  std::vector<std::vector<double>> last_singular_values;  // after the last layer, of every sample; likewise
+  std::vector<double> least_weight, entropy;              // per layer 1 …: ε of the layer, mean entropy
+  std::size_t empty_rows = 0;                             // of the mask
+  NormCounts norm;                                        // over all layers and samples
   CollapseRate rate;
   CollapseTheory theory;
 
-  // Over samples, of every measure, in the order of TokenMeasures::names; sd is 0 for one sample.
+  // Over samples, of every measure, in the order of TokenMeasures::names; sd is NaN for one sample.
   struct Summary {
     std::array<double, TokenMeasures::count> mean{}, sd{};
   };
   Summary summary(std::size_t layer) const;
   std::vector<double> of(std::size_t layer, double TokenMeasures::*measure) const;
   double mean(std::size_t layer, double TokenMeasures::*measure) const;
-  double sd(std::size_t layer, double TokenMeasures::*measure) const;  // 0 for one sample
+  double sd(std::size_t layer, double TokenMeasures::*measure) const;  // NaN for one sample
+  // σᵢ/σ₁ after the last layer, i from 0, of every sample; 0 where all are 0.
+  std::vector<double> singular_share(std::size_t i) const;
 };
 
 // All cases over the same weights and starts, layer by layer: weights are drawn (or read from the model) when

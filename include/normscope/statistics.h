@@ -1,5 +1,6 @@
 #pragma once
-// Means and shares, with their uncertainty.
+// Means, ratios and shares, with their uncertainty. What each interval covers, and of what model:
+// docs/theory.md, Statistics. Fewer than two values have no interval.
 #include <cstddef>
 #include <span>
 
@@ -12,12 +13,46 @@ struct Interval {
   double mean = 0, low = 0, high = 0;
 
   double half_width() const { return (high - low) / 2; }
+  // Whether all of it lies on one side; never without an interval.
+  bool below(double value) const { return high < value; }
+  bool above(double value) const { return low > value; }
 };
 Interval mean_interval(std::span<const double> values);
+// b − a, element by element, as a mean with its interval: the two were measured on the same samples, seeds,
+// windows. What one has more than the other is left out.
+Interval mean_difference(std::span<const double> a, std::span<const double> b);
 
-// Slope of the straight line through (0, y₀), (1, y₁), … by least squares, with Student's 95 % interval. Two
-// points: low and high are NaN. Fewer: all NaN.
-Interval line_slope(std::span<const double> y);
+// Where one further value of the same normal distribution lies with probability `level`, which may depend on
+// the values seen: mean ± t·s·√(1 + 1/n). For several values to lie in theirs with 95 % together, level is
+// 1 − 0.05/how many (Bonferroni).
+Interval prediction_interval(std::span<const double> values, double level);
+
+// A positive number that is known to lie from low to high: both are it if it was observed; high is infinite
+// for a run that had not arrived when it ended, and low 0 for one of which nothing more is known than when
+// another ended.
+struct Range {
+  double low = 0, high = 0;
+};
+// Ratios, one per seed. If all are known: their geometric mean, with Student's interval of the mean of their
+// logarithms. Otherwise their median, with the interval of the sign test: from the k-th least lower end to
+// the k-th greatest upper end, k the greatest with 2·P(Bin(n, ½) < k) ≤ 5 %, or from 0 to infinity below six
+// seeds. One ratio: low and high of the interval are NaN. None: all NaN.
+struct RatioInterval {
+  std::size_t count = 0, censored = 0;  // ratios, and how many of them are not known exactly
+  Range estimate;                       // equal ends unless the median itself is not known exactly
+  double low = 0, high = 0;
+
+  bool below(double value) const { return high < value; }
+  bool above(double value) const { return low > value; }
+};
+RatioInterval ratio_interval(std::span<const Range> ratios);
+// b/a, element by element, all known: the ratio of what was measured on the same samples.
+RatioInterval mean_ratio(std::span<const double> a, std::span<const double> b);
+
+// Slope of the straight line through (0, y₀), (1, y₁), … by least squares; NaN for fewer than two points.
+// Points of a curve are no independent draws, so that the scatter about the line is no measure of its
+// uncertainty: that comes from the slopes of several samples.
+double line_slope(std::span<const double> y);
 // Share of `hits` in `count` independent trials with Wilson's 95 % interval, which also serves shares near 0
 // and 1. No trial: all NaN.
 Interval share_interval(std::size_t hits, std::size_t count);

@@ -662,12 +662,6 @@ Ablation ablate(const ModelWeights& weights, std::span<const std::vector<std::ui
   return Ablating(weights, windows, settings, executor, progress).run();
 }
 
-Interval mean_difference(std::span<const double> a, std::span<const double> b) {
-  std::vector<double> differences;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) differences.push_back(b[i] - a[i]);
-  return mean_interval(differences);
-}
-
 std::vector<RetrievalChange> retrieval_changes(const Ablation& ablation, std::size_t row) {
   const AblateRow& trained = ablation.rows.front();
   const AblateRow& changed = ablation.rows.at(row);

@@ -81,8 +81,10 @@ Json theory_json(const CollapseTheory& theory) {
   };
   return {{"epsilon", theory.epsilon},
           {"radius", theory.radius > 0 ? Json(theory.radius) : Json(nullptr)},
+          {"diameter", theory.diameter > 0 ? Json(theory.diameter) : Json(nullptr)},
           {"theorem1", one(theory.theorem1, theory.bound1, theory.violations1)},
-          {"theorem2", one(theory.theorem2, theory.bound2, theory.violations2)},
+          {"theorem2_diameter", one(theory.theorem2, theory.bound2_diameter, theory.violations2_diameter)},
+          {"theorem2_radius", one(theory.theorem2, theory.bound2_radius, theory.violations2_radius)},
           {"corollary1", one(theory.corollary1, theory.bound_corollary, theory.violations_corollary)}};
 }
 
@@ -112,6 +114,7 @@ Json curve_json(const CollapseCurve& curve, const CollapseCase& each) {
            {{"factor", curve.rate.factor},
             {"low", curve.rate.low},
             {"high", curve.rate.high},
+            {"samples", curve.rate.samples},
             {"layers", curve.rate.layers}}},
           {"measures", measures},
           {"singular_values", curve.singular_values},
@@ -199,6 +202,8 @@ Page page_of(const CollapsePlan& plan, const std::vector<CollapseCurve>& curves,
       "standard deviation over samples."};
   const std::string text = policies(curves);
   if (!text.empty()) page.paragraphs.push_back(text);
+  if (const std::string readings = readings_note(curves); !readings.empty())
+    page.paragraphs.push_back(readings);
   const std::string stamp = fmt::format("seed {} · normscope {} ({}, {})", provenance.seed,
                                         provenance.version, provenance.commit, provenance.isa);
   for (const CollapseQuantity& quantity : collapse_quantities()) {
@@ -269,6 +274,7 @@ void run_collapse(const CollapseCall& call, const Common& common) {
   if (theory.size() > 1) {
     for (std::vector<std::string>& row : theory) row.erase(row.begin() + 2);
     text += table(theory) + "\n";
+    if (const std::string readings = readings_note(curves); !readings.empty()) text += readings + "\n";
   }
   print(text + policies(curves) + collapse_verdict(curves) + "\n");
 }

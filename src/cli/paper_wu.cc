@@ -1,6 +1,7 @@
 // Wu et al. 2024: two tokens in the plane, and collapse at BERT-base shape, random init, and in pretrained
 // models.
 #include <algorithm>
+#include <string_view>
 
 #include "cli/paper_parts.h"
 #include "paper/wu_collapse.h"
@@ -28,7 +29,7 @@ void add_part(Audit& audit, WuPart part) {
 }
 
 // The pretrained models; the first part of the plan that looks at them also tells what they are.
-const std::vector<PretrainedModel>& models_of(Audit& audit, const std::string& part) {
+const std::vector<PretrainedModel>& models_of(Audit& audit, std::string_view part) {
   if (!audit.models) audit.models = open_models(audit.plan);
   const auto& parts = audit.plan.parts;
   const auto first =

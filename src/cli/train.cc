@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/train_text.h"
@@ -138,12 +139,13 @@ Interval interval_of(const std::vector<const MajorityRun*>& runs, const Measure&
   return mean_interval(values);
 }
 
-Interval steps_interval(const std::vector<const MajorityRun*>& runs, double loss) {
+// Steps until a loss, of those runs that got there; others would need more than they made.
+std::vector<double> steps_of(const std::vector<const MajorityRun*>& runs, double loss) {
   std::vector<double> values;
   for (const MajorityRun* run : runs) {
     if (const auto steps = run->steps_to(loss)) values.push_back(static_cast<double>(*steps));
   }
-  return mean_interval(values);
+  return values;
 }
 
 Json to_json(const Interval& interval) {
@@ -151,6 +153,14 @@ Json to_json(const Interval& interval) {
           {"mean", number_or_null(interval.mean)},
           {"low", number_or_null(interval.low)},
           {"high", number_or_null(interval.high)}};
+}
+
+// A mean over those runs alone that got there would leave out the slowest: there is one only if all did.
+Json steps_json(const std::vector<const MajorityRun*>& runs, double loss) {
+  const std::vector<double> steps = steps_of(runs, loss);
+  Json json = to_json(mean_interval(steps.size() == runs.size() ? steps : std::vector<double>()));
+  json["runs"] = steps.size();
+  return json;
 }
 
 Json run_json(const MajorityRun& run) {
@@ -181,7 +191,7 @@ Json results_json(const MajorityTraining& training, const TrainingTime& time, co
     const auto runs = runs_of(training.runs(), norm);
     Json summary = {{"norm", norm}, {"runs", runs.size()}};
     for (const Measure& measure : kMeasures) summary[measure.name] = to_json(interval_of(runs, measure));
-    for (const auto& [name, loss] : kLosses) summary["steps_to"][name] = to_json(steps_interval(runs, loss));
+    for (const auto& [name, loss] : kLosses) summary["steps_to"][name] = steps_json(runs, loss);
     json["norms"].push_back(std::move(summary));
   }
   return json;
@@ -193,13 +203,20 @@ std::string with_interval(const Interval& interval, int digits, double factor = 
   return interval.count < 2 ? mean : fmt::format("{} ±{:.{}f}", mean, factor * interval.half_width(), digits);
 }
 
-// "-" if no run got there; how many did, if not all.
+// The mean if all runs got there, "-" if none did; otherwise the median of all and how many did.
 std::string steps_cell(const std::vector<const MajorityRun*>& runs, double loss) {
-  const Interval steps = steps_interval(runs, loss);
-  std::string text = with_interval(steps, 0);
-  if (steps.count > 0 && steps.count < runs.size())
-    text += fmt::format(" ({} of {})", steps.count, runs.size());
-  return text;
+  const std::vector<double> steps = steps_of(runs, loss);
+  if (steps.empty() || steps.size() == runs.size()) return with_interval(mean_interval(steps), 0);
+  std::vector<Range> ranges;
+  ranges.reserve(runs.size());
+  for (const double value : steps) ranges.push_back({value, value});
+  for (const MajorityRun* run : runs) {
+    if (!run->steps_to(loss))
+      ranges.push_back({static_cast<double>(run->step), std::numeric_limits<double>::infinity()});
+  }
+  const Range median = ratio_interval(ranges).estimate;
+  return fmt::format("median {}{:.0f} ({} of {})", median.low == median.high ? "" : ">", median.low,
+                     steps.size(), runs.size());
 }
 
 // Mean over positions of the entropy of attention that is uniform over what the mask leaves.

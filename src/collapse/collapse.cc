@@ -221,6 +221,7 @@ class Experiment {
         }
         curve.singular_values.push_back(std::move(mean));
       }
+      curve.last_singular_values = recorded.singular_values.back();
     }
     curve.rate = fit_rate(curve);
     curve.theory = theory_of(cases_[c], settings_, facts_[c], curve, recorded.traces);
@@ -232,8 +233,7 @@ class Experiment {
 
   CollapseRate fit_rate(const CollapseCurve& curve) const {
     CollapseRate rate;
-    std::vector<double> slopes;
-    Interval single;
+    std::vector<Range> factors;
     for (std::size_t s = 0; s < settings_.samples; ++s) {
       std::vector<double> logs;
       for (const auto& layer : curve.layers) {
@@ -243,17 +243,14 @@ class Experiment {
         logs.push_back(std::log(std::max(value, floor())));
         if (value <= floor()) break;
       }
-      const Interval slope = line_slope(logs);
-      if (s == 0) {
-        rate.layers = logs.size() - 1;
-        single = slope;
-      }
-      if (logs.size() >= 2) slopes.push_back(slope.mean);
+      if (s == 0) rate.layers = logs.size() - 1;
+      rate.samples.push_back(std::exp(line_slope(logs)));
+      if (logs.size() >= 2) factors.push_back({rate.samples.back(), rate.samples.back()});
     }
-    const Interval over = slopes.size() > 1 ? mean_interval(slopes) : single;
-    rate.factor = std::exp(over.mean);
-    rate.low = std::exp(over.low);
-    rate.high = std::exp(over.high);
+    const RatioInterval over = ratio_interval(factors);
+    rate.factor = over.estimate.low;
+    rate.low = over.low;
+    rate.high = over.high;
     return rate;
   }
 
@@ -356,7 +353,10 @@ CollapseCurve::Summary CollapseCurve::summary(std::size_t layer) const {
     const auto values = sample.values();
     for (std::size_t m = 0; m < values.size(); ++m) result.mean[m] += values[m] / count;
   }
-  if (samples.size() < 2) return result;
+  if (samples.size() < 2) {
+    result.sd.fill(std::numeric_limits<double>::quiet_NaN());
+    return result;
+  }
   for (const TokenMeasures& sample : samples) {
     const auto values = sample.values();
     for (std::size_t m = 0; m < values.size(); ++m) {
@@ -379,11 +379,18 @@ double CollapseCurve::mean(std::size_t layer, double TokenMeasures::*measure) co
 
 double CollapseCurve::sd(std::size_t layer, double TokenMeasures::*measure) const {
   const std::vector<double> values = of(layer, measure);
-  if (values.size() < 2) return 0;
+  if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
   const double middle = mean(layer, measure);
   double sum = 0;
   for (const double value : values) sum += (value - middle) * (value - middle);
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+std::vector<double> CollapseCurve::singular_share(std::size_t i) const {
+  std::vector<double> shares;
+  for (const std::vector<double>& values : last_singular_values)
+    shares.push_back(values.front() > 0 ? values[i] / values.front() : 0);
+  return shares;
 }
 
 std::span<const std::string_view> variant_names() {

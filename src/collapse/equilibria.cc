@@ -4,13 +4,13 @@
 
 #include <fmt/core.h>
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "core/decompose.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
 
@@ -21,10 +21,9 @@ constexpr double kTurn = 2 * std::numbers::pi;
 
 // Singular values, largest first.
 std::vector<double> singular_values(const Matrix<double>& x) {
-  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const Eigen::Map<const RowMajor> view(x.data(), static_cast<Eigen::Index>(x.rows()),
-                                        static_cast<Eigen::Index>(x.cols()));
-  const Eigen::VectorXd values = Eigen::JacobiSVD<Eigen::MatrixXd>(view).singularValues();
+  const Eigen::Map<const RowMatrix> view(x.data(), static_cast<Eigen::Index>(x.rows()),
+                                         static_cast<Eigen::Index>(x.cols()));
+  const Eigen::VectorXd values = jacobi_singular_values(Eigen::MatrixXd(view));
   return {values.begin(), values.end()};
 }
 

@@ -1,12 +1,12 @@
 // The equilibria of Theorem 3 of Wu et al.: built, checked, and their linear stability.
 #include <fmt/core.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "core/decompose.h"
 #include "normscope/equilibria.h"
 #include "normscope/error.h"
 
@@ -54,14 +54,13 @@ Eigen::Index leading_zeros(const Eigen::VectorXd& row) {
 
 // Orthonormal columns that span what is orthogonal to the unit vector u.
 Eigen::MatrixXd tangent(const Eigen::VectorXd& u) {
-  const Eigen::MatrixXd q = Eigen::HouseholderQR<Eigen::MatrixXd>(u).householderQ();
-  return q.rightCols(u.size() - 1);
+  return householder_qr(u).q().rightCols(u.size() - 1);
 }
 
 // Largest modulus of the eigenvalues of TᵀWᵀT / λ, T the tangent space at the unit vector u.
 double core_radius(double w, const Eigen::VectorXd& u, double lambda) {
   const Eigen::MatrixXd t = tangent(u), block = t.transpose() * jordan(u.size(), w).transpose() * t / lambda;
-  return Eigen::EigenSolver<Eigen::MatrixXd>(block, false).eigenvalues().cwiseAbs().maxCoeff();
+  return eigenvalue_moduli(block).maxCoeff();
 }
 
 // Leading entries in different columns are independent: their number is the rank, without any tolerance, if
@@ -191,8 +190,7 @@ double stable_rank(MatrixView<const double> x) {
   const Eigen::MatrixXd matrix = copy(x);
   const Eigen::MatrixXd gram =
       x.rows < x.cols ? Eigen::MatrixXd(matrix * matrix.transpose()) : matrix.transpose() * matrix;
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(gram, Eigen::EigenvaluesOnly);
-  return matrix.squaredNorm() / solver.eigenvalues().maxCoeff();
+  return matrix.squaredNorm() / symmetric_eigenvalues(gram).maxCoeff();
 }
 
 double published_bound(std::size_t n, double w) {

@@ -1,11 +1,11 @@
 // Measures of one set of tokens. Inner products of all pairs are formed in strips and never held: memory
 // stays O(n·d).
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "core/decompose.h"
 #include "core/gemm.h"
 #include "normscope/collapse.h"
 
@@ -148,12 +148,11 @@ void measure_cosines(const Matrix<double>& x, TokenMeasures& measures) {
 // own; of double tokens by a decomposition of the tokens themselves.
 template <class T>
 std::vector<double> singular_values_of(const Matrix<double>& x) {
-  using Values = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto n = static_cast<Eigen::Index>(x.rows()), d = static_cast<Eigen::Index>(x.cols());
-  const Eigen::Map<const Values> tokens(x.data(), n, d);
+  const Eigen::Map<const RowMatrix> tokens(x.data(), n, d);
   Eigen::VectorXd values;
   if constexpr (std::is_same_v<T, float>) {
-    Values products = Values::Zero(std::min(n, d), std::min(n, d));
+    RowMatrix products = RowMatrix::Zero(std::min(n, d), std::min(n, d));
     if (d < n) {
       products.noalias() = tokens.transpose() * tokens;
     } else {  // the solver reads what is on and below the diagonal
@@ -161,14 +160,10 @@ std::vector<double> singular_values_of(const Matrix<double>& x) {
         std::copy(row.begin(), row.end(), products.data() + i * x.rows());
       });
     }
-    const Eigen::SelfAdjointEigenSolver<Values> solver(products, Eigen::EigenvaluesOnly);
-    values = solver.eigenvalues().cwiseMax(0).cwiseSqrt();
+    values = symmetric_eigenvalues(products).cwiseMax(0).cwiseSqrt();
   } else {
     // The triangular factor has the singular values of the tokens, and is small.
-    const Values tall = n >= d ? Values(tokens) : Values(tokens.transpose());
-    const Eigen::HouseholderQR<Values> qr(tall);
-    const Values triangle = qr.matrixQR().topRows(tall.cols()).template triangularView<Eigen::Upper>();
-    values = Eigen::BDCSVD<Eigen::MatrixXd>(triangle).singularValues();
+    values = singular_values(triangular_factor(n >= d ? RowMatrix(tokens) : RowMatrix(tokens.transpose())));
   }
   std::vector<double> falling(values.data(), values.data() + values.size());
   std::sort(falling.begin(), falling.end(), std::greater<>());

@@ -147,6 +147,7 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
     for (const double weight : traces[s].least_weight) theory.epsilon = std::min(theory.epsilon, weight);
   }
   theory.radius = mask.radius.value_or(0);
+  theory.diameter = mask.diameter.value_or(0);
   theory.theorem1 = of_theorem1(each, settings, mask);
   theory.theorem1.push_back(
       {"bounded weights", theory.epsilon > 0, fmt::format("least attention weight {:.3g}", theory.epsilon)});
@@ -163,7 +164,8 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
                              settings.spectrum == Spectrum::yes ? "" : "needs the singular values"});
 
   // In one token all are equal; radius 0 then, and nothing to bound.
-  const std::size_t radius = std::max<std::size_t>(1, theory.radius);
+  const std::size_t radius = std::max<std::size_t>(1, theory.radius),
+                    diameter = std::max<std::size_t>(1, theory.diameter);
   const double rounding = settings.precision == Precision::float32 ? 1e-5 : 1e-12;
   // A weight that underflowed to 0 bounds nothing.
   const bool theorem1 = facts.theorem1 && theory.epsilon > 0;
@@ -171,37 +173,42 @@ CollapseTheory theory_of(const CollapseCase& each, const CollapseSettings& setti
   const bool theorem2 = facts.theorem2 && theory.epsilon > 0 && on_sphere;
   if (theorem1) theory.bound1.assign(layers + 1, 0);
   if (corollary) theory.bound_corollary.assign(layers + 1, 0);
-  if (theorem2) theory.bound2.assign(layers + 1, 0);
+  if (theorem2) theory.bound2_diameter = theory.bound2_radius = std::vector<double>(layers + 1, 0);
+  const auto share = 1 / static_cast<double>(samples);
   for (std::size_t s = 0; s < samples; ++s) {
     double epsilon = 1;
-    const double start = 1 - curve.layers[0][s].min_cosine;
+    const auto distance = [&](std::size_t t) { return 1 - curve.layers[t][s].min_cosine; };
+    // 1 − φ falls by (1 − rate) in every r layers from layer `first` on, where no angle is obtuse any more.
+    const auto compare = [&](std::vector<double>& bounds, std::size_t& violations, std::size_t first,
+                             std::size_t t, std::size_t r, double rate) {
+      const double bound = decay(rate, (t - first) / r) * distance(first);
+      bounds[t] += share * std::sqrt(std::max(0.0, (n - 1) / n * bound));
+      violations += distance(t) > bound * (1 + rounding) + rounding;
+    };
+    std::size_t acute = 0;
+    while (acute <= layers && curve.layers[acute][s].min_cosine < 0) ++acute;
     for (std::size_t t = 0; t <= layers; ++t) {
       if (t > 0) epsilon = std::min(epsilon, traces[s].least_weight[t - 1]);
-      const TokenMeasures& measured = curve.layers[t][s];
-      const std::size_t blocks = t / radius;
-      const auto compare = [&](std::vector<double>& bounds, std::size_t& violations, double bound,
-                               double value, double unit) {
-        bounds[t] += bound / static_cast<double>(samples);
-        violations += value > bound * (1 + rounding) + rounding * unit;
+      const auto power = [&](std::size_t exponent) {
+        return std::pow(epsilon, static_cast<double>(exponent));
       };
-      const double each_radius = std::pow(epsilon, static_cast<double>(radius));
       if (theorem1) {
-        compare(theory.bound1, theory.violations1,
-                std::sqrt(n) / 2 * decay(each_radius, blocks) * traces[s].oscillation[t], measured.mu,
-                measured.norm);
+        const TokenMeasures& measured = curve.layers[t][s];
+        const double bound = std::sqrt(n) / 2 * decay(power(radius), t / radius) * traces[s].oscillation[t];
+        theory.bound1[t] += share * bound;
+        theory.violations1 += measured.mu > bound * (1 + rounding) + rounding * measured.norm;
       }
-      const auto with_rate = [&](double rate) {
-        return std::sqrt(std::max(0.0, (n - 1) / n * decay(rate, blocks) * start));
-      };
-      // A square root near 0: rounding of φ by 1e-7 is seen as 3e-4.
-      if (corollary) {
-        compare(theory.bound_corollary, theory.violations_corollary, with_rate(each_radius * each_radius),
-                measured.relative, std::sqrt(rounding));
+      if (corollary)
+        compare(theory.bound_corollary, theory.violations_corollary, 0, t, radius, power(2 * radius));
+      if (!theorem2) continue;
+      if (t < acute) {
+        theory.bound2_diameter[t] += share;
+        theory.bound2_radius[t] += share;
+        continue;
       }
-      if (theorem2) {
-        compare(theory.bound2, theory.violations2, with_rate(n * each_radius * each_radius),
-                measured.relative, std::sqrt(rounding));
-      }
+      compare(theory.bound2_diameter, theory.violations2_diameter, acute, t, diameter,
+              n * power(2 * diameter));
+      compare(theory.bound2_radius, theory.violations2_radius, acute, t, radius, n * power(2 * radius));
     }
   }
   return theory;

@@ -2,12 +2,12 @@
 // number of threads draws the same.
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
 
+#include "core/decompose.h"
 #include "normscope/collapse.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
@@ -43,14 +43,13 @@ double bound_of(const MatrixInit& init, std::size_t rows, std::size_t cols) {
 // Orthonormal columns (rows, if there are fewer) by QR of a Gaussian matrix with the signs that make it Haar.
 void make_orthonormal(Matrix<double>& w) {
   const auto rows = static_cast<Eigen::Index>(w.rows()), cols = static_cast<Eigen::Index>(w.cols());
-  using Values = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  Eigen::Map<Values> values(w.data(), rows, cols);
+  Eigen::Map<RowMatrix> values(w.data(), rows, cols);
   const bool wide = cols > rows;
   const Eigen::MatrixXd tall = wide ? Eigen::MatrixXd(values.transpose()) : Eigen::MatrixXd(values);
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(tall);
-  Eigen::MatrixXd q = qr.householderQ() * Eigen::MatrixXd::Identity(tall.rows(), tall.cols());
+  const Qr qr = householder_qr(tall);
+  Eigen::MatrixXd q = qr.thin_q();
   for (Eigen::Index j = 0; j < q.cols(); ++j) {
-    if (qr.matrixQR()(j, j) < 0) q.col(j) *= -1;
+    if (qr.packed(j, j) < 0) q.col(j) *= -1;
   }
   values = wide ? Eigen::MatrixXd(q.transpose()) : q;
 }

@@ -1,24 +1,21 @@
 #include "normscope/statistics.h"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace normscope {
 namespace {
 
-// The 95 % interval of a mean with this standard error and degrees of freedom.
-void set_ends(Interval& interval, double freedom, double error) {
-  const double reach = boost::math::quantile(boost::math::students_t(freedom), 0.975) * error;
-  interval.low = interval.mean - reach;
-  interval.high = interval.mean + reach;
-}
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLevel = 0.95;
 
-}  // namespace
-
-Interval mean_interval(std::span<const double> values) {
-  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  Interval result{values.size(), unknown, unknown, unknown};
+// mean ± t·s·√(1/n + further): of the mean itself with further = 0, of a further value with 1.
+Interval students(std::span<const double> values, double level, double further) {
+  Interval result{values.size(), kUnknown, kUnknown, kUnknown};
   if (values.empty()) return result;
   const auto n = static_cast<double>(values.size());
   double sum = 0, squares = 0;
@@ -26,14 +23,79 @@ Interval mean_interval(std::span<const double> values) {
   result.mean = sum / n;
   if (values.size() == 1) return result;
   for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  set_ends(result, n - 1, std::sqrt(squares / (n - 1) / n));
+  const double t = boost::math::quantile(boost::math::students_t(n - 1), (1 + level) / 2);
+  const double reach = t * std::sqrt(squares / (n - 1) * (1 / n + further));
+  result.low = result.mean - reach;
+  result.high = result.mean + reach;
   return result;
 }
 
-Interval line_slope(std::span<const double> y) {
-  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  Interval result{y.size(), unknown, unknown, unknown};
-  if (y.size() < 2) return result;
+// The greatest k with 2·P(Bin(n, ½) < k) ≤ 1 − level; 0 if there is none.
+std::size_t sign_test_rank(std::size_t n) {
+  double probability = std::exp2(-static_cast<double>(n)), below = 0;
+  std::size_t k = 0;
+  while (2 * (below += probability) <= 1 - kLevel) {
+    probability *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+    ++k;
+  }
+  return k;
+}
+
+double median(const std::vector<double>& sorted) {
+  const std::size_t n = sorted.size();
+  // Of two in the middle the geometric mean, as for ratios; an end that is not known stays so.
+  return n % 2 == 1 ? sorted[n / 2] : std::sqrt(sorted[n / 2 - 1]) * std::sqrt(sorted[n / 2]);
+}
+
+}  // namespace
+
+Interval mean_interval(std::span<const double> values) {
+  return students(values, kLevel, 0);
+}
+
+Interval mean_difference(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) differences.push_back(b[i] - a[i]);
+  return mean_interval(differences);
+}
+
+Interval prediction_interval(std::span<const double> values, double level) {
+  return students(values, level, 1);
+}
+
+RatioInterval ratio_interval(std::span<const Range> ratios) {
+  RatioInterval result{ratios.size(), 0, {kUnknown, kUnknown}, kUnknown, kUnknown};
+  if (ratios.empty()) return result;
+  std::vector<double> logs, lows, highs;
+  for (const Range& ratio : ratios) {
+    result.censored += ratio.low != ratio.high;
+    logs.push_back(std::log(ratio.low));
+    lows.push_back(ratio.low);
+    highs.push_back(ratio.high);
+  }
+  if (result.censored == 0) {
+    const Interval mean = mean_interval(logs);
+    const double centre = std::exp(mean.mean);
+    return {ratios.size(), 0, {centre, centre}, std::exp(mean.low), std::exp(mean.high)};
+  }
+  std::sort(lows.begin(), lows.end());
+  std::sort(highs.begin(), highs.end());
+  result.estimate = {median(lows), median(highs)};
+  if (ratios.size() == 1) return result;
+  const std::size_t k = sign_test_rank(ratios.size());
+  result.low = k == 0 ? 0 : lows[k - 1];
+  result.high = k == 0 ? kInfinity : highs[ratios.size() - k];
+  return result;
+}
+
+RatioInterval mean_ratio(std::span<const double> a, std::span<const double> b) {
+  std::vector<Range> ratios;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back({b[i] / a[i], b[i] / a[i]});
+  return ratio_interval(ratios);
+}
+
+double line_slope(std::span<const double> y) {
+  if (y.size() < 2) return kUnknown;
   const auto n = static_cast<double>(y.size());
   const double middle = (n - 1) / 2;
   double mean = 0, products = 0, squares = 0;
@@ -43,21 +105,12 @@ Interval line_slope(std::span<const double> y) {
     products += x * (y[i] - mean);
     squares += x * x;
   }
-  result.mean = products / squares;
-  if (y.size() == 2) return result;
-  double residuals = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const double residual = y[i] - mean - result.mean * (static_cast<double>(i) - middle);
-    residuals += residual * residual;
-  }
-  set_ends(result, n - 2, std::sqrt(residuals / (n - 2) / squares));
-  return result;
+  return products / squares;
 }
 
 Interval share_interval(std::size_t hits, std::size_t count) {
   constexpr double z = 1.959963984540054;  // 97.5 % quantile of the normal distribution
-  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  if (count == 0) return {count, unknown, unknown, unknown};
+  if (count == 0) return {count, kUnknown, kUnknown, kUnknown};
   const auto n = static_cast<double>(count);
   const double share = static_cast<double>(hits) / n, scale = 1 / (1 + z * z / n);
   const double centre = scale * (share + z * z / (2 * n));

@@ -43,12 +43,6 @@ std::string over_seeds(std::size_t count) {
   return fmt::format("{} seed{}", count, count == 1 ? "" : "s");
 }
 
-std::string with_interval(const Interval& interval, int digits, double unit = 1) {
-  if (interval.count == 0) return "nothing";
-  if (interval.count == 1) return fmt::format("{:.{}f}", unit * interval.mean, digits);
-  return fmt::format("{:.{}f} ± {:.{}f}", unit * interval.mean, digits, unit * interval.half_width(), digits);
-}
-
 double train_loss(const TextRow& row) {
   return row.train_loss;
 }
@@ -223,13 +217,16 @@ std::size_t layers_of(const Runs& runs) {
 }
 
 // Over runs, of one layer of the trained models.
-Interval over_runs(const Runs& runs, std::size_t layer, const LayerValue& value) {
+std::vector<double> values_over_runs(const Runs& runs, std::size_t layer, const LayerValue& value) {
   std::vector<double> values;
   for (const TextEvidence* run : runs) {
     const ModelTally* tally = trained(*run);
     if (tally != nullptr && layer < tally->layers.size()) values.push_back(value(tally->layers[layer]));
   }
-  return mean_interval(values);
+  return values;
+}
+Interval over_runs(const Runs& runs, std::size_t layer, const LayerValue& value) {
+  return mean_interval(values_over_runs(runs, layer, value));
 }
 
 std::string by_layer(const Runs& runs, const LayerValue& value) {
@@ -276,8 +273,11 @@ Claim share_claim(std::string where, std::string words, const Runs& runs, std::s
     seeds = std::min(seeds, interval.count);
     substantial += interval.low >= kSubstantial;
     below += interval.high < kSubstantial;
-    if (l < published.size())
-      inside += interval.low <= published[l] / 100 && published[l] / 100 <= interval.high;
+    if (l >= published.size()) continue;
+    // Where one more model would lie, so that all layers do with 95 %.
+    const Interval further = prediction_interval(values_over_runs(runs, l, value),
+                                                 1 - 0.05 / static_cast<double>(published.size()));
+    inside += further.low <= published[l] / 100 && published[l] / 100 <= further.high;
   }
   if (layers == 0) {
     judge(claim, std::nullopt, recipe);
@@ -289,7 +289,8 @@ Claim share_claim(std::string where, std::string words, const Runs& runs, std::s
     claim.why += fmt::format(
         " Substantial is called what is at least {:.0f} % with the whole interval: {} of {} layers. {} of "
         "the "
-        "{} published values lie in the interval of their layer; they are of another corpus.",
+        "{} published values lie where these seeds predict one more (95 % for all layers together); they are "
+        "of another corpus.",
         100 * kSubstantial, substantial, layers, inside, published.size());
   }
   std::optional<bool> shown;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "paper_texts.h"
 #include "report/collapse_page.h"
@@ -64,23 +65,22 @@ Interval relative(const CollapseCurve& curve, std::size_t layer) {
   return mean_interval(curve.of(layer, &TokenMeasures::relative));
 }
 
-double at_end(const CollapseCurve& curve) {
-  return relative(curve, curve.layers.size() - 1).mean;
+std::vector<double> at_end(const CollapseCurve& curve) {
+  return curve.of(curve.layers.size() - 1, &TokenMeasures::relative);
 }
 
-// Nearer to all equal than a hundredth of where it began, as at random init.
-bool collapsed(const CollapseCurve& curve) {
-  return at_end(curve) < 0.01 * relative(curve, 0).mean;
+// Whether something is so, is not, or cannot be told: one window has no interval.
+using Finding = std::optional<bool>;
+Finding finding(bool so, bool not_so) {
+  return so ? Finding(true) : not_so ? Finding(false) : std::nullopt;
 }
 
-// As many digits as the interval leaves: "0.971 ± 0.006".
-std::string with_interval(const Interval& value) {
-  const double half = value.half_width();
-  if (value.count < 2 || !std::isfinite(half)) return fmt::format("{:.2g}", value.mean);
-  const double size = std::abs(value.mean);
-  if (!(half > 0) || size < 1e-3 || size >= 1e5) return fmt::format("{:.2g} ± {:.1g}", value.mean, half);
-  const int digits = std::clamp(static_cast<int>(-std::floor(std::log10(half))), 0, 4);
-  return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, half, digits);
+// Farther from all equal than a hundredth of where it began, window by window, as at random init.
+Finding stays_apart(const CollapseCurve& curve) {
+  std::vector<double> limit = curve.of(0, &TokenMeasures::relative);
+  for (double& value : limit) value *= 0.01;
+  const Interval beyond = mean_difference(limit, at_end(curve));
+  return finding(beyond.above(0), beyond.below(0));
 }
 
 std::string over_masks(const std::function<std::string(const char* mask)>& text) {
@@ -104,29 +104,44 @@ std::string names_of(const std::vector<PretrainedModel>& models) {
   return all;
 }
 
-// Holds for all models, for none, or for some, which the condition names.
+// Holds for all models, for none, or for some, which the condition names; open if of one it cannot be told.
 void judge(Claim& claim, const std::vector<PretrainedModel>& models,
-           const std::function<bool(const PretrainedModel&)>& holds) {
+           const std::function<Finding(const PretrainedModel&)>& holds) {
   std::vector<PretrainedModel> holding;
-  std::copy_if(models.begin(), models.end(), std::back_inserter(holding), holds);
-  claim.holds = models.empty()                    ? Holds::open
+  bool told = !models.empty();
+  for (const PretrainedModel& model : models) {
+    const Finding found = holds(model);
+    told = told && found;
+    if (found == true) holding.push_back(model);
+  }
+  claim.holds = !told                             ? Holds::open
                 : holding.empty()                 ? Holds::no
                 : holding.size() == models.size() ? Holds::yes
                                                   : Holds::conditionally;
   claim.condition = fmt::format("the model is {}", names_of(holding));
 }
 
+// Whether it is so under all masks.
+Finding of_all_masks(const PretrainedModel& model,
+                     const std::function<Finding(const PretrainedModel&, const char* mask)>& holds) {
+  bool all = true, any_not = false;
+  for (const char* mask : kMasks) {
+    const Finding found = holds(model, mask);
+    all = all && found == true;
+    any_not = any_not || found == false;
+  }
+  return finding(all, any_not);
+}
+
 // The same for masks: those that hold in all models are the condition.
 void judge_by_mask(Claim& claim, const std::vector<PretrainedModel>& models,
-                   const std::function<bool(const PretrainedModel&, const char* mask)>& holds) {
-  judge(claim, models, [&](const PretrainedModel& model) {
-    return std::all_of(kMasks.begin(), kMasks.end(), [&](const char* mask) { return holds(model, mask); });
-  });
+                   const std::function<Finding(const PretrainedModel&, const char* mask)>& holds) {
+  judge(claim, models, [&](const PretrainedModel& model) { return of_all_masks(model, holds); });
   if (claim.holds != Holds::no && claim.holds != Holds::conditionally) return;
   std::vector<std::string> masks;
   for (const char* mask : kMasks) {
     const bool in_all = std::all_of(models.begin(), models.end(),
-                                    [&](const PretrainedModel& model) { return holds(model, mask); });
+                                    [&](const PretrainedModel& model) { return holds(model, mask) == true; });
     if (in_all) masks.emplace_back(mask);
   }
   if (masks.empty()) return;
@@ -137,8 +152,11 @@ void judge_by_mask(Claim& claim, const std::vector<PretrainedModel>& models,
 }
 
 std::string samples_note(const std::vector<PretrainedModel>& models) {
-  return fmt::format("± 95 % interval over {} windows of {} tokens", models.front().texts.size(),
-                     tokens_of(models.front()));
+  const std::size_t windows = models.front().texts.size();
+  return windows == 1
+             ? fmt::format("one window of {} tokens, which has no interval", tokens_of(models.front()))
+             : fmt::format("± 95 % interval over {} windows of {} tokens", windows,
+                           tokens_of(models.front()));
 }
 
 std::string stands_in(const PretrainedModel& model) {
@@ -207,23 +225,23 @@ Claim pure_attention(const std::vector<PretrainedModel>& models, const Curves& c
       over_models(models,
                   [&](const PretrainedModel& model) {
                     return over_masks([&](const char* mask) {
-                      const CollapseRate& rate = curves.of(model, "san", mask).rate;
-                      return with_interval({model.texts.size(), rate.factor, rate.low, rate.high});
+                      return factor_text(curves.of(model, "san", mask).rate.interval());
                     });
                   }),
       over_models(models, [&](const PretrainedModel& model) {
         return over_masks([&](const char* mask) {
           const CollapseCurve& curve = curves.of(model, "san", mask);
-          return fmt::format("{:.2g}", curve.mean(curve.layers.size() - 1, &TokenMeasures::mu) /
-                                           curve.mean(0, &TokenMeasures::mu));
+          const RatioInterval left = mean_ratio(curve.of(0, &TokenMeasures::mu),
+                                                curve.of(curve.layers.size() - 1, &TokenMeasures::mu));
+          return factor_text(left);
         });
       }));
   judge_by_mask(claim, models, [&](const PretrainedModel& model, const char* mask) {
     const CollapseRate& rate = curves.of(model, "san", mask).rate;
-    return rate.factor < 0.9 && !(rate.high >= 1);
+    return finding(rate.high<0.9, rate.low> 0.9);
   });
   claim.why =
-      "Counted as collapse: a fitted factor below 0.9 per layer, its interval below 1. μ itself also has the "
+      "Counted as collapse: a fitted factor whose interval lies below 0.9 per layer. μ itself also has the "
       "scale of the value matrices in it.";
   return claim;
 }
@@ -242,9 +260,19 @@ Claim local_is_slower(const std::vector<PretrainedModel>& models, const Curves& 
                                samples_note(models));
   judge(claim, models, [&](const PretrainedModel& model) {
     const auto end = [&](const char* mask) { return at_end(curves.of(model, "san", mask)); };
-    return std::max(end("full"), end("causal")) < std::min(end("window:1"), end("onesided:1"));
+    bool all = true, any_not = false;
+    for (const char* global : {"full", "causal"}) {
+      for (const char* local : {"window:1", "onesided:1"}) {
+        const Interval more = mean_difference(end(global), end(local));
+        all = all && more.above(0);
+        any_not = any_not || more.below(0);
+      }
+    }
+    return finding(all, any_not);
   });
-  claim.why = "Radii at 128 tokens are 1, 1, 64 and 127.";
+  claim.why =
+      "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global "
+      "mask, window by window.";
   return claim;
 }
 
@@ -274,8 +302,9 @@ Claim parts_together(const std::vector<PretrainedModel>& models, const Curves& c
                                            }),
                                samples_note(models));
   judge(claim, models, [&](const PretrainedModel& model) {
-    return std::all_of(kMasks.begin(), kMasks.end(),
-                       [&](const char* mask) { return !collapsed(curves.of(model, "full", mask)); });
+    return of_all_masks(model, [&](const PretrainedModel& each, const char* mask) {
+      return stays_apart(curves.of(each, "full", mask));
+    });
   });
   claim.why = "Counted as collapse: less than a hundredth of μ/‖X‖ at the start.";
   return claim;
@@ -293,12 +322,14 @@ Claim which_part(const std::vector<PretrainedModel>& models, const Curves& curve
   claim.condition = over_models(models, [&](const PretrainedModel& model) {
     const auto kept = [&](const char* variant) {
       const CollapseCurve& curve = curves.of(model, variant, own_mask_name(model));
-      return 100 * at_end(curve) / relative(curve, 0).mean;
+      const RatioInterval share = mean_ratio(curve.of(0, &TokenMeasures::relative), at_end(curve));
+      return share.count == 1 ? fmt::format("{:.0f} %", 100 * share.estimate.low)
+                              : fmt::format("{:.0f} % ({:.0f} to {:.0f})", 100 * share.estimate.low,
+                                            100 * share.low, 100 * share.high);
     };
     return fmt::format(
-        "of μ/‖X‖ at the start, attention alone keeps {:.0f} %, with its norm {:.0f} %, with its skip {:.0f} "
-        "%, "
-        "with both {:.0f} %, the full model {:.0f} %",
+        "of μ/‖X‖ at the start, attention alone keeps {}, with its norm {}, with its skip {}, with both {}, "
+        "the full model {}",
         kept("san"), kept("san+norm"), kept("san+skip"), kept("san+skip+norm"), kept("full"));
   });
   claim.why =
@@ -382,45 +413,63 @@ WuPart wu_figure3(const std::vector<PretrainedModel>& models, const RunCollapse&
     append(curves, run(cases, settings_of(model)));
   }
   // How much more is left: μ/‖X‖ at d_QK = 1/64 over that at 64, window by window.
-  const auto gain = [&](const PretrainedModel& model, const char* mask, std::size_t layer) {
+  const auto gains = [&](const PretrainedModel& model, const char* mask, std::size_t layer) {
     const std::string group = fmt::format("san, {}", mask);
     std::vector<double> sharp = curves.of(model, group, labels[0]).of(layer, &TokenMeasures::relative);
     const std::vector<double> flat = curves.of(model, group, labels[2]).of(layer, &TokenMeasures::relative);
     for (std::size_t s = 0; s < sharp.size(); ++s) sharp[s] /= flat[s];
-    return mean_interval(sharp);
+    return sharp;
   };
-  const auto above_one = [](const Interval& interval) {
-    return interval.count > 1 ? interval.low > 1 : interval.mean > 1;
+  const auto gain = [&](const PretrainedModel& model, const char* mask, std::size_t layer) {
+    const std::vector<double> values = gains(model, mask, layer);
+    return mean_ratio(std::vector<double>(values.size(), 1), values);
   };
   slows.measured = fmt::format(
       "SAN, μ/‖X‖ at d_QK = 1/64 over that at 64, after layer 1, {} ({})",
       over_models(models,
                   [&](const PretrainedModel& model) {
-                    return over_masks([&](const char* mask) { return with_interval(gain(model, mask, 1)); });
+                    return over_masks([&](const char* mask) { return factor_text(gain(model, mask, 1)); });
                   }),
       samples_note(models));
   judge_by_mask(slows, models, [&](const PretrainedModel& model, const char* mask) {
-    return above_one(gain(model, mask, 1));
+    const RatioInterval found = gain(model, mask, 1);
+    return finding(found.above(1), found.below(1));
   });
   slows.why = "Scores are divided by √d_QK, so that a small one sharpens attention.";
   where.measured =
       fmt::format("the same after the last layer, {}", over_models(models, [&](const PretrainedModel& model) {
                     return over_masks([&](const char* mask) {
-                      return with_interval(gain(model, mask, spec_of(model).layers));
+                      return factor_text(gain(model, mask, spec_of(model).layers));
                     });
                   }));
-  const auto most = [&](const PretrainedModel& model, const char* a, const char* b) {
-    return std::max(gain(model, a, 1).mean, gain(model, b, 1).mean);
-  };
+  // The global mask that gains most against both local ones.
   const auto global = [&](const PretrainedModel& model) {
-    return most(model, "full", "causal") > most(model, "window:1", "onesided:1");
+    const char* most =
+        gain(model, "full", 1).estimate.low > gain(model, "causal", 1).estimate.low ? "full" : "causal";
+    bool all = true, any_not = false;
+    for (const char* local : {"window:1", "onesided:1"}) {
+      const RatioInterval more = mean_ratio(gains(model, local, 1), gains(model, most, 1));
+      all = all && more.above(1);
+      any_not = any_not || more.below(1);
+    }
+    return finding(all, any_not);
   };
   const auto early = [&](const PretrainedModel& model) {
-    return gain(model, "full", 1).mean > gain(model, "full", spec_of(model).layers).mean &&
-           gain(model, "causal", 1).mean > gain(model, "causal", spec_of(model).layers).mean;
+    bool all = true, any_not = false;
+    for (const char* mask : {"full", "causal"}) {
+      const RatioInterval more = mean_ratio(gains(model, mask, spec_of(model).layers), gains(model, mask, 1));
+      all = all && more.above(1);
+      any_not = any_not || more.below(1);
+    }
+    return finding(all, any_not);
   };
-  judge(where, models, [&](const PretrainedModel& model) { return global(model) && early(model); });
-  if (where.holds != Holds::yes && std::all_of(models.begin(), models.end(), global)) {
+  judge(where, models, [&](const PretrainedModel& model) {
+    return finding(global(model) == true && early(model) == true,
+                   global(model) == false || early(model) == false);
+  });
+  const bool all_global = std::all_of(models.begin(), models.end(),
+                                      [&](const PretrainedModel& model) { return global(model) == true; });
+  if ((where.holds == Holds::no || where.holds == Holds::conditionally) && all_global) {
     where.condition = fmt::format("layers are left aside{}: all gain most under global masks",
                                   where.holds == Holds::conditionally ? ", or " + where.condition : "");
     where.holds = Holds::conditionally;
@@ -490,11 +539,14 @@ WuPart wu_figure4(const std::vector<PretrainedModel>& models, const RunCollapse&
                        with_interval(value(model, last, &TokenMeasures::least_singular)));
   });
   judge(cosine, models, [&](const PretrainedModel& model) {
-    const Interval start = value(model, 0, &TokenMeasures::mean_abs_cosine),
-                   end = value(model, spec_of(model).layers, &TokenMeasures::mean_abs_cosine);
-    return start.count > 1 ? end.low > start.high : end.mean > start.mean;
+    const CollapseCurve& curve = of(model);
+    const Interval more = mean_difference(curve.of(0, &TokenMeasures::mean_abs_cosine),
+                                          curve.of(spec_of(model).layers, &TokenMeasures::mean_abs_cosine));
+    return finding(more.above(0), more.below(0));
   });
-  cosine.why = "Layer 0 is what enters the first layer; a norm after the last one is left out.";
+  cosine.why =
+      "Judged by the differences of last layer and start, window by window. Layer 0 is what enters the first "
+      "layer; a norm after the last one is left out.";
   WuPart part;
   part.claims = {rank, cosine};
   CurveFigure figure;
@@ -529,11 +581,14 @@ WuPart wu_figure8_pretrained(const std::vector<PretrainedModel>& models, const R
     settings.spectrum = Spectrum::yes;
     append(curves, run(cases, settings));
   }
+  // σ₂/σ₁ or, of the last, σ/σ₁.
   const auto share = [&](const PretrainedModel& model, const char* variant, bool last) {
-    const auto& values = curves.of(model, variant, own_mask_name(model)).singular_values.back();
-    return values.front() > 0
-               ? (last ? values.back() : values[std::min<std::size_t>(1, values.size() - 1)]) / values.front()
-               : 0;
+    const CollapseCurve& curve = curves.of(model, variant, own_mask_name(model));
+    const std::size_t count = curve.singular_values.back().size();
+    return mean_interval(curve.singular_share(last ? count - 1 : std::min<std::size_t>(1, count - 1)));
+  };
+  const auto text = [&](const PretrainedModel& model, const char* variant, bool last) {
+    return with_interval(share(model, variant, last));
   };
   Claim claim =
       claim_of("Wu Fig. 8, pretrained",
@@ -541,25 +596,28 @@ WuPart wu_figure8_pretrained(const std::vector<PretrainedModel>& models, const R
                "singular values by layer, pretrained BERT");
   claim.measured = over_models(models, [&](const PretrainedModel& model) {
     return fmt::format(
-        "σ₂/σ₁ after the last layer SAN {:.2g}, SAN+norm {:.2g}, full {:.2g}; the last σ/σ₁ "
-        "SAN {:.2g}, full {:.2g}",
-        share(model, "san", false), share(model, "san+norm", false), share(model, "full", false),
-        share(model, "san", true), share(model, "full", true));
+        "σ₂/σ₁ after the last layer SAN {}, SAN+norm {}, full {}; the last σ/σ₁ SAN {}, full {}",
+        text(model, "san", false), text(model, "san+norm", false), text(model, "full", false),
+        text(model, "san", true), text(model, "full", true));
   });
-  const auto persists = [&](const PretrainedModel& model) {
-    return share(model, "full", false) > 1e-2 && share(model, "full", true) > 1e-5;
+  const auto persist = [&](const PretrainedModel& model) {
+    const Interval second = share(model, "full", false), last = share(model, "full", true);
+    return finding(second.above(1e-2) && last.above(1e-5), second.below(1e-2) || last.below(1e-5));
   };
-  judge(claim, models,
-        [&](const PretrainedModel& model) { return share(model, "san", false) < 1e-2 && persists(model); });
+  const auto persists = [&](const PretrainedModel& model) { return persist(model) == true; };
+  judge(claim, models, [&](const PretrainedModel& model) {
+    const Interval san = share(model, "san", false);
+    return finding(san.below(1e-2) && persists(model), san.above(1e-2) || persist(model) == false);
+  });
   if (claim.holds == Holds::no && std::all_of(models.begin(), models.end(), persists)) {
     claim.holds = Holds::conditionally;
     claim.condition =
         "vanish is read over many more layers than these models have; in the full models they persist";
   }
   claim.why =
-      "Vanish: σ₂/σ₁ below a hundredth; persist: above it, and the last above 1e-5. Mean over at most 4 "
-      "windows, "
-      "each model under its own mask.";
+      "Vanish: the interval of σ₂/σ₁ below a hundredth; persist: above it, and that of the last above 1e-5. "
+      "At "
+      "most 4 windows, each model under its own mask.";
   part.claims = {claim};
   CurveFigure figure = singular_value_figure(curves.all);
   figure.caption = caption(models);

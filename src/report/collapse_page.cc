@@ -34,8 +34,10 @@ std::string number(double value) {
 
 std::string rate(const CollapseRate& rate) {
   if (std::isnan(rate.factor)) return "-";
-  // An interval of more than an order of magnitude says only that there were too few layers or samples.
-  if (std::isnan(rate.low) || rate.high > 10 * rate.low) return fmt::format("{:.3f}", rate.factor);
+  // Of two samples both are told: their interval is more than ten times as wide as they are apart.
+  if (rate.samples.size() == 2)
+    return fmt::format("{:.3f} ({:.3f}, {:.3f})", rate.factor, rate.samples[0], rate.samples[1]);
+  if (std::isnan(rate.low)) return fmt::format("{:.3f}", rate.factor);
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", rate.factor, rate.low, rate.high);
 }
 
@@ -49,8 +51,10 @@ struct Theorem {
 constexpr Theorem kTheorems[] = {
     {"Thm 1", &CollapseTheory::theorem1, &CollapseTheory::bound1, &CollapseTheory::violations1,
      &TokenMeasures::mu},
-    {"Thm 2", &CollapseTheory::theorem2, &CollapseTheory::bound2, &CollapseTheory::violations2,
-     &TokenMeasures::relative},
+    {"Thm 2, r = diameter", &CollapseTheory::theorem2, &CollapseTheory::bound2_diameter,
+     &CollapseTheory::violations2_diameter, &TokenMeasures::relative},
+    {"Thm 2, r = radius", &CollapseTheory::theorem2, &CollapseTheory::bound2_radius,
+     &CollapseTheory::violations2_radius, &TokenMeasures::relative},
     {"Cor 1", &CollapseTheory::corollary1, &CollapseTheory::bound_corollary,
      &CollapseTheory::violations_corollary, &TokenMeasures::relative},
 };
@@ -144,7 +148,11 @@ std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseC
   std::vector<std::vector<std::string>> rows = {{"case"}};
   for (const std::size_t layer : shown)
     rows[0].push_back(fmt::format("{} {}", layer == 0 ? "μ/‖X‖ at" : "at", layer));
-  for (const char* title : {"μ at end", "φ at end", "rank %", "kept per layer (95 %)"})
+  const std::size_t samples = curves.front().layers.front().size();
+  for (const char* title : {"μ at end", "φ at end", "rank %",
+                            samples == 1   ? "kept per layer"
+                            : samples == 2 ? "kept per layer (both)"
+                                           : "kept per layer (95 %)"})
     rows[0].emplace_back(title);
   for (const CollapseCurve& curve : curves) {
     std::vector<std::string> row = {full_name(curve)};
@@ -160,7 +168,7 @@ std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseC
 
 std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurve>& curves) {
   std::vector<std::vector<std::string>> rows = {
-      {"case", "theorem", "assumptions not met", "ε", "radius", "bound"}};
+      {"case", "theorem", "assumptions not met", "ε", "radius", "diameter", "bound"}};
   for (const CollapseCurve& curve : curves) {
     for (const Theorem& theorem : kTheorems) {
       std::string missing;
@@ -174,14 +182,25 @@ std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCur
       if (!bound.empty()) {
         const std::size_t violations = curve.theory.*theorem.violations;
         held = violations == 0 ? fmt::format("held; {:.3g} at the end", bound.back())
-                               : fmt::format("violated {} times", violations);
+                               : fmt::format("exceeded {} times", violations);
       }
       rows.push_back({full_name(curve), theorem.name, missing.empty() ? "none" : missing,
                       number(curve.theory.epsilon),
-                      curve.theory.radius > 0 ? std::to_string(curve.theory.radius) : "-", held});
+                      curve.theory.radius > 0 ? std::to_string(curve.theory.radius) : "-",
+                      curve.theory.diameter > 0 ? std::to_string(curve.theory.diameter) : "-", held});
     }
   }
   return rows;
+}
+
+std::string readings_note(const std::vector<CollapseCurve>& curves) {
+  const bool any = std::any_of(curves.begin(), curves.end(), [](const CollapseCurve& curve) {
+    return !curve.theory.bound2_diameter.empty();
+  });
+  if (!any) return {};
+  return "Theorem 2 is shown with both readings of its r: with the diameter, after which every token is in "
+         "every other, the bound is provable; with the radius, after which one token is in all, it is not. "
+         "Which one is meant is not settled.";
 }
 
 std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
@@ -191,8 +210,9 @@ std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
     for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
       const CollapseCurve::Summary summary = curve.summary(layer);
       for (std::size_t m = 0; m < names.size(); ++m) {
-        text += fmt::format("\"{}\",\"{}\",{},{},{},{}\n", curve.group, curve.name, layer, names[m],
-                            summary.mean[m], summary.sd[m]);
+        text +=
+            fmt::format("\"{}\",\"{}\",{},{},{},{}\n", curve.group, curve.name, layer, names[m],
+                        summary.mean[m], std::isnan(summary.sd[m]) ? "" : fmt::format("{}", summary.sd[m]));
       }
     }
   }
@@ -211,9 +231,25 @@ std::string collapse_verdict(const std::vector<CollapseCurve>& curves) {
     return fmt::format("{} (μ/‖X‖ {:.3g})", full_name(curve), curve.mean(last, &TokenMeasures::relative));
   };
   if (curves.size() == 1) return fmt::format("After {} layers: {}.", last, tell(*least));
+  // Which is which in the mean; whether another start would agree is for the differences to tell.
+  const std::vector<double> low = least->of(last, &TokenMeasures::relative),
+                            high = most->of(last, &TokenMeasures::relative);
+  const Interval apart = mean_difference(low, high);
+  const std::string between =
+      apart.count < 2 ? std::string("one sample, so that another start may differ")
+      : apart.count == 2
+          ? fmt::format("they differ by {:.3g} and {:.3g} in the two samples", high[0] - low[0],
+                        high[1] - low[1])
+          : fmt::format("they differ by {:.3g} to {:.3g} (95 %, sample by sample)", apart.low, apart.high);
+  const bool told_apart = apart.count < 3 || apart.low > 0 || apart.high < 0;
+  if (!told_apart)
+    return fmt::format(
+        "After {} layers these {} samples do not tell apart where tokens are nearest to equal: {} and {}; "
+        "{}.",
+        last, apart.count, tell(*least), tell(*most), between);
   return fmt::format(
-      "After {} layers the tokens are nearest to equal under {} and farthest from it under {}.", last,
-      tell(*least), tell(*most));
+      "After {} layers the tokens are nearest to equal under {} and farthest from it under {}; {}.", last,
+      tell(*least), tell(*most), between);
 }
 
 Figure to_figure(std::string name, std::string title, std::string caption, const CurveFigure& curves) {

@@ -28,7 +28,9 @@ CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves);
 std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves);
 // What each theorem asks, met or not, and whether its bound held: a header, and rows for every curve.
 std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurve>& curves);
-// group,name,layer,measure,mean,sd
+// What the two readings of theorem 2 mean; empty if it speaks of no curve.
+std::string readings_note(const std::vector<CollapseCurve>& curves);
+// group,name,layer,measure,mean,sd; no sd of one sample
 std::string collapse_csv(const std::vector<CollapseCurve>& curves);
 // One sentence: which curve collapses fastest, which slowest.
 std::string collapse_verdict(const std::vector<CollapseCurve>& curves);

@@ -161,9 +161,11 @@ CurveFigure collapse_curves(const Json& curves, const CollapseQuantity& quantity
       const char *member, *name;
       double TokenMeasures::*measure;
     };
-    for (const Theorem& theorem : {Theorem{"theorem1", "Thm 1", &TokenMeasures::mu},
-                                   Theorem{"theorem2", "Thm 2", &TokenMeasures::relative},
-                                   Theorem{"corollary1", "Cor 1", &TokenMeasures::relative}}) {
+    for (const Theorem& theorem :
+         {Theorem{"theorem1", "Thm 1", &TokenMeasures::mu},
+          Theorem{"theorem2_diameter", "Thm 2, r = diameter", &TokenMeasures::relative},
+          Theorem{"theorem2_radius", "Thm 2, r = radius", &TokenMeasures::relative},
+          Theorem{"corollary1", "Cor 1", &TokenMeasures::relative}}) {
       const auto bound = numbers_of(array_of(object_of(object_of(curve, "theory"), theorem.member), "bound"));
       if (theorem.measure != quantity.measure || bound.empty()) continue;
       panel.curves.push_back(
@@ -204,7 +206,9 @@ PageSection collapse_section(const RunFiles& run) {
     };
     table.rows.push_back(
         {text_of(curve, "group") + ", " + text_of(curve, "name"), number(number_of(rate, "factor")),
-         fmt::format("{} to {}", number(number_of(rate, "low")), number(number_of(rate, "high")))});
+         std::isfinite(number_of(rate, "low"))
+             ? fmt::format("{} to {}", number(number_of(rate, "low")), number(number_of(rate, "high")))
+             : "– (one sample)"});
   }
   section.tables.push_back(std::move(table));
   return section;

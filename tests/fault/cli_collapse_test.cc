@@ -43,6 +43,32 @@ TEST_F(CollapseCommand, JsonHoldsEveryMeasureOfEveryLayer) {
   EXPECT_TRUE(curve.at("theory").at("corollary1").at("bound").is_null());
 }
 
+TEST_F(CollapseCommand, OneSampleHasNoInterval) {
+  const std::string call = std::string(kSmall) + "--variant san --mask causal --samples ";
+  EXPECT_EQ(run(call + "1").out.find("95 %"), std::string::npos);
+  EXPECT_NE(run(call + "2").out.find("kept per layer (both)"), std::string::npos);
+  EXPECT_NE(run(call + "3").out.find("kept per layer (95 %)"), std::string::npos);
+  const auto one = result_of(call + "1").at("curves")[0], three = result_of(call + "3").at("curves")[0];
+  EXPECT_TRUE(one.at("rate").at("low").is_null() && one.at("rate").at("high").is_null());
+  EXPECT_TRUE(one.at("measures").at("mu").at("sd")[3].is_null());
+  EXPECT_EQ(three.at("rate").at("samples").size(), 3u);
+  EXPECT_LT(three.at("rate").at("low"), three.at("rate").at("high"));
+}
+
+TEST_F(CollapseCommand, ShowsBothReadingsOfTheorem2) {
+  const std::string call =
+      "collapse --tokens 8 --layers 3 --dim 16 --variant san+norm --norm unit --value orthogonal --start "
+      "sphere --mask star";
+  const Outcome outcome = run(call);
+  for (const char* text : {"Thm 2, r = diameter", "Thm 2, r = radius", "is not settled"})
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << text;
+  const auto theory = result_of(call).at("curves")[0].at("theory");
+  EXPECT_EQ(theory.at("radius"), 1);
+  EXPECT_EQ(theory.at("diameter"), 2);
+  EXPECT_EQ(theory.at("theorem2_diameter").at("violations"), 0);
+  EXPECT_EQ(theory.at("theorem2_radius").at("bound").size(), 4u);
+}
+
 TEST_F(CollapseCommand, SameBytesForAnyNumberOfThreads) {
   const std::string call = std::string(kSmall) + "--heads 2 --dropout 0 0.1 --samples 5 --json --threads ";
   auto one = nlohmann::json::parse(run(call + "1").out), eight = nlohmann::json::parse(run(call + "8").out);

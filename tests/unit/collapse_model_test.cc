@@ -210,7 +210,7 @@ TEST_P(CollapseOfEveryFamily, EveryVariantMaskAndNormRuns) {
   for (const CollapseCurve& curve : curves) {
     EXPECT_TRUE(std::isfinite(curve.mean(3, &TokenMeasures::relative))) << curve.group << ' ' << curve.name;
     // No theorem speaks of several heads.
-    EXPECT_TRUE(curve.theory.bound1.empty() && curve.theory.bound2.empty() &&
+    EXPECT_TRUE(curve.theory.bound1.empty() && curve.theory.bound2_diameter.empty() &&
                 curve.theory.bound_corollary.empty())
         << curve.group << ' ' << curve.name;
   }

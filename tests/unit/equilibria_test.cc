@@ -475,6 +475,9 @@ TEST(WuClaims, OfTheFiguresHoldAndOneOnlyBesideAConvergedToken) {
     EXPECT_EQ(claim.holds, Holds::yes) << claim.claim << ": " << claim.measured;
   ASSERT_EQ(fifth.size(), 3u);
   EXPECT_EQ(fifth[0].holds, Holds::yes) << fifth[0].measured;
+  // Every start once, whatever the number of w.
+  EXPECT_NE(fifth[0].measured.find("of 2000 starts"), std::string::npos) << fifth[0].measured;
+  EXPECT_NE(fifth[0].measured.find("at each of 5 w"), std::string::npos) << fifth[0].measured;
   EXPECT_EQ(fifth[1].holds, Holds::yes) << fifth[1].why;
   EXPECT_EQ(fifth[2].holds, Holds::conditionally) << fifth[2].measured;
   for (const Figure& figure : {wu1_figure(quick(), executor), wu5_figure(quick(), executor)}) {

@@ -16,7 +16,7 @@ interface Collapse {
   emptyRows: number;
   undefinedRows: number;
   rate: { factor: number; layers: number };
-  theory: { epsilon: number; theorem1: Theorem; theorem2: Theorem; corollary1: Theorem };
+  theory: { epsilon: number; theorem1: Theorem; theorem2Diameter: Theorem; theorem2Radius: Theorem; corollary1: Theorem };
   mask: { allowed: Uint8Array; edges: number; centres: number; radius: number | null; diameter: number | null };
   attention: Float32Array; // layers × N × N
   axes: number;
@@ -206,8 +206,12 @@ const view: View = {
         ],
       };
       if (bounds.theorem1.bound) distance.series.push({ label: 'bound of Theorem 1 on μ', y: bounds.theorem1.bound, colour: palette.grey, dash: '2 3' });
-      const relative = bounds.corollary1.bound ? ['Corollary 1', bounds.corollary1.bound] as const : bounds.theorem2.bound ? ['Theorem 2', bounds.theorem2.bound] as const : null;
-      if (relative) distance.series.push({ label: `bound of ${relative[0]} on μ/‖X‖`, y: relative[1], colour: palette.grey, dash: '2 3' });
+      const relative: [string, Float64Array | null, string, string][] = [
+        ['Corollary 1', bounds.corollary1.bound, palette.grey, '2 3'],
+        ['Theorem 2, r the diameter', bounds.theorem2Diameter.bound, palette.green, '2 3'],
+        ['Theorem 2, r the radius', bounds.theorem2Radius.bound, palette.purple, '1 4'],
+      ];
+      for (const [name, y, colour, dash] of relative) if (y) distance.series.push({ label: `bound of ${name}, on μ/‖X‖`, y, colour, dash });
       return [
         distance,
         { title: 'Cosines of two tokens', scale: 'linear', low: -1, high: 1, height: 110, series: [
@@ -284,7 +288,8 @@ const view: View = {
 
     function drawTheory(): void {
       const { theory: all } = result!;
-      const named: [string, Theorem][] = [['Theorem 1 (no norm)', all.theorem1], ['Corollary 1 (norm)', all.corollary1], ['Theorem 2 (norm)', all.theorem2]];
+      const named: [string, Theorem][] = [['Theorem 1 (no norm)', all.theorem1], ['Corollary 1 (norm)', all.corollary1], ['Theorem 2 (norm), r the diameter: provable', all.theorem2Diameter],
+        ['Theorem 2 (norm), r the radius: not provable', all.theorem2Radius]];
       const speaking = named.filter(([, theorem]) => theorem.bound);
       theory.replaceChildren(html('summary', {}, speaking.length > 0
         ? speaking.map(([name, theorem]) => `${name} speaks of this run: ${theorem.violations === 0 ? 'no layer above its bound' : `${theorem.violations} layers above its bound`}`).join('; ')
@@ -311,7 +316,7 @@ const view: View = {
     }
     function measuresCsv(): string {
       const names = Object.keys(result?.measures ?? {});
-      const bounds = (['theorem1', 'theorem2', 'corollary1'] as const).filter(name => result?.theory[name].bound);
+      const bounds = (['theorem1', 'theorem2Diameter', 'theorem2Radius', 'corollary1'] as const).filter(name => result?.theory[name].bound);
       return csv([['layer', ...names, ...bounds.map(name => `bound_${name}`)], ...Array.from({ length: layers() + 1 }, (_, t) =>
         [t, ...names.map(name => result!.measures[name]![t]!), ...bounds.map(name => result!.theory[name].bound![t]!)])]);
     }
