@@ -55,6 +55,7 @@ struct AblateSettings {
   std::vector<std::uint32_t> special;  // ids that are never hidden, nor drawn for the probe
 
   std::size_t prompts = 32;                  // of each kind; 0: no probe
+  double tolerated = 0.1;                    // see RetrievalVerdict::not_worse; above 0, at most 1
   std::size_t probe_length = 32;             // m = 2p, at least 4; shorter if the model has too few positions
   std::vector<std::uint32_t> probe_tokens;   // to draw from; empty: the vocabulary
   std::vector<std::uint32_t> before, after;  // special tokens at either end of a prompt
@@ -108,6 +109,7 @@ struct Ablation {
   std::vector<NormSpec> trained;    // the norm of each of them
   std::size_t probe_length = 0;     // as used; 0: no probe
   bool probe_from_vocabulary = true;
+  double tolerated = 0.1;       // share of the retrieval above chance that "not worse" must not lose
   std::vector<AblateRow> rows;  // as trained first
   std::vector<std::string> notes;
 };
@@ -125,8 +127,9 @@ Ablation ablate(const ModelWeights& weights, std::span<const std::vector<std::ui
 // as trained is above chance.
 enum class RetrievalVerdict {
   worse,       // the interval of the change lies below 0
-  not_worse,   // it does not
-  untestable,  // the model as trained does not retrieve on the probe
+  not_worse,   // it excludes a loss of `tolerated`, a share of what the model as trained has above chance
+  not_shown,   // neither: these prompts show no difference, nor that there is none
+  untestable,  // the model as trained does not retrieve on the probe, or one prompt cannot tell
   failed,      // the row has no values
 };
 struct RetrievalChange {

@@ -307,6 +307,7 @@ class Ablating {
   void make_prompts() {
     probe_ = make_probe(spec_, settings_);
     result_.probe_length = probe_.length;
+    result_.tolerated = settings_.tolerated;
     result_.probe_from_vocabulary = probe_.from_vocabulary;
     if (probe_.length == 0 && settings_.prompts > 0)
       result_.notes.emplace_back(
@@ -614,20 +615,23 @@ class Ablating {
 };
 
 RetrievalChange retrieval_change(std::string measure, std::span<const double> trained,
-                                 std::span<const double> changed, double chance, bool failed) {
+                                 std::span<const double> changed, double chance, double tolerated,
+                                 bool failed) {
   RetrievalChange result;
   result.measure = std::move(measure);
   result.trained = mean_interval(trained);
   result.changed = mean_interval(changed);
   result.difference = mean_difference(trained, changed);
   result.chance = chance;
-  const double surely = std::isnan(result.trained.low) ? result.trained.mean : result.trained.low;
+  const double loss = tolerated * (result.trained.mean - chance);
   if (failed) {
     result.verdict = RetrievalVerdict::failed;
-  } else if (surely <= 2 * chance) {  // the best of many heads is above chance by chance
+  } else if (!result.trained.above(2 * chance)) {  // the best of many heads is above chance by chance
     result.verdict = RetrievalVerdict::untestable;
   } else {
-    result.verdict = result.difference.high < 0 ? RetrievalVerdict::worse : RetrievalVerdict::not_worse;
+    result.verdict = result.difference.below(0)       ? RetrievalVerdict::worse
+                     : result.difference.above(-loss) ? RetrievalVerdict::not_worse
+                                                      : RetrievalVerdict::not_shown;
   }
   return result;
 }
@@ -669,7 +673,7 @@ std::vector<RetrievalChange> retrieval_changes(const Ablation& ablation, std::si
   std::vector<RetrievalChange> result;
   const auto add = [&](const char* name, std::span<const double> a, std::span<const double> b,
                        double chance) {
-    if (!a.empty()) result.push_back(retrieval_change(name, a, b, chance, failed));
+    if (!a.empty()) result.push_back(retrieval_change(name, a, b, chance, ablation.tolerated, failed));
   };
   const std::vector<double> gain = trained.copy_gain(), changed_gain = changed.copy_gain();
   add("gain", gain, changed_gain, 0);

@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 struct AblateCall {
   TextCall text;
   std::vector<std::string> norms = {"none", "center", "rmsnorm", "layernorm"};
-  std::string layers, mask_token, prompts = "32", length = "32", probe_tokens = "text";
+  std::string layers, mask_token, prompts = "32", length = "32", tolerated = "0.1", probe_tokens = "text";
   bool drop_affine = false, rescale = false;
 };
 
@@ -93,6 +93,7 @@ Plan resolve(const AblateCall& call, const Common& common) {
   settings.changes = parse_changes(call);
   settings.prompts = parse_count(call.prompts, "--prompts", 0, 100'000);
   settings.probe_length = parse_count(call.length, "--probe-length", 4, 4096);
+  settings.tolerated = parse_number(call.tolerated, "--tolerated", 1e-6, 1);
   settings.seed = common.seed;
   if (call.probe_tokens != "text" && call.probe_tokens != "vocabulary") {
     throw InputError(
@@ -139,6 +140,7 @@ Json options_json(const Plan& plan, const AblateCall& call) {
            {"rescale", call.rescale},
            {"prompts", plan.settings.prompts},
            {"probe_length", plan.settings.probe_length},
+           {"tolerated", plan.settings.tolerated},
            {"probe_tokens", call.probe_tokens}});
   return options;
 }
@@ -238,7 +240,7 @@ Json results_json(const Plan& plan, const AblateCall& call, const AblateRun& run
 void run_ablate(const AblateCall& call, const Common& common) {
   const Plan plan = resolve(call, common);
   const auto directory = replaceable_directory(common);
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   const Provenance made = provenance(common.seed, executor.threads());
   if (directory) directory->write_config("ablate", made, options_json(plan, call).dump());
   const auto start = std::chrono::steady_clock::now();
@@ -296,6 +298,10 @@ void add_ablate(CLI::App& app, Common& common) {
   option("--prompts", call->prompts, "N", "Prompts of each kind of the retrieval probe; 0: none")
       ->capture_default_str();
   option("--probe-length", call->length, "N", "Random tokens of a prompt, which come twice")
+      ->capture_default_str();
+  option(
+      "--tolerated", call->tolerated, "SHARE",
+      "Retrieval is called no worse if its interval excludes losing this share of what it has above chance")
       ->capture_default_str();
   option("--probe-tokens", call->probe_tokens, "NAME",
          "Drawn from the tokens of the text, or from the vocabulary")

@@ -439,8 +439,9 @@ WuPart wu_figure9(const WuCollapseSettings& settings) {
   }
   const double lowest = *std::min_element(least.begin(), least.end());
   const Interval middle = mean_interval(mean);
-  Claim claim = claim_of("Wu Fig. 9", "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)",
-                         "all ≥ 0 for pretrained BERT and ALBERT");
+  Claim claim = claim_of("Wu Fig. 9, random init",
+                         "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)",
+                         "shown for pretrained BERT and ALBERT only: all ≥ 0");
   claim.measured = fmt::format("random init: least {:.3f}, mean {:.3f} over {} sample{} of {} tokens", lowest,
                                middle.mean, middle.count, middle.count == 1 ? "" : "s", kTokens);
   claim.holds = lowest >= 0 ? Holds::conditionally : Holds::no;

@@ -627,8 +627,11 @@ WuPart wu_figure8_pretrained(const std::vector<PretrainedModel>& models, const R
 }
 
 WuPart wu_figure9_pretrained(const std::vector<PretrainedModel>& models, const Executor& executor) {
-  WuPart part;
-  if (models.empty()) return part;
+  Claim claim =
+      claim_of("Wu Fig. 9, pretrained", "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)",
+               "all ≥ 0 for pretrained BERT and ALBERT");
+  claim.measured = kNoModel;
+  if (models.empty()) return {{claim}, {}, {}};
   struct Cosines {
     std::vector<double> least, mean;
   };
@@ -653,9 +656,6 @@ WuPart wu_figure9_pretrained(const std::vector<PretrainedModel>& models, const E
     const auto& least = cosines(model).least;
     return *std::min_element(least.begin(), least.end());
   };
-  Claim claim =
-      claim_of("Wu Fig. 9, pretrained", "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)",
-               "all ≥ 0 for pretrained BERT and ALBERT");
   claim.measured = over_models(models, [&](const PretrainedModel& model) {
     return fmt::format("least {:.2f}, mean {}", lowest(model),
                        with_interval(mean_interval(cosines(model).mean)));
@@ -670,8 +670,7 @@ WuPart wu_figure9_pretrained(const std::vector<PretrainedModel>& models, const E
       "them.{}",
       meant.empty() ? "none here" : names_of(meant),
       own ? "" : " The paper's own two are not here, so nothing is said of them.");
-  part.claims = {claim};
-  return part;
+  return {{claim}, {}, {}};
 }
 
 }  // namespace normscope

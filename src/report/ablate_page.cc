@@ -83,6 +83,11 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+// "10 %"
+std::string tolerated_share(const Ablation& ablation) {
+  return fmt::format("{:g} %", 100 * ablation.tolerated);
+}
+
 std::string range_of(const std::vector<std::size_t>& layers, std::size_t count) {
   if (layers.size() == count) return "all layers";
   return fmt::format("layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
@@ -103,6 +108,8 @@ const char* name_of(RetrievalVerdict verdict) {
       return "worse";
     case RetrievalVerdict::not_worse:
       return "not worse";
+    case RetrievalVerdict::not_shown:
+      return "no difference shown";
     case RetrievalVerdict::untestable:
       return "untestable";
     case RetrievalVerdict::failed:
@@ -257,26 +264,29 @@ std::string ablate_verdict(const AblateRun& run) {
   for (std::size_t r = 1; r < run.ablation.rows.size(); ++r) {
     const AblateRow& row = run.ablation.rows[r];
     if (!row.failure.empty()) continue;
-    std::vector<std::string> worse, kept, unknown;
-    for (const RetrievalChange& change : retrieval_changes(run.ablation, r)) {
-      const std::string facts =
-          fmt::format("{} {:.3g} → {:.3g}", change.measure == "gain" ? "copy gain" : change.measure,
-                      change.trained.mean, change.changed.mean);
-      (change.verdict == RetrievalVerdict::worse       ? worse
-       : change.verdict == RetrievalVerdict::not_worse ? kept
-                                                       : unknown)
-          .push_back(facts);
+    std::string found;
+    const std::vector<RetrievalChange> changes = retrieval_changes(run.ablation, r);
+    for (const auto& [verdict, words] :
+         {std::pair(RetrievalVerdict::worse, std::string("worse")),
+          std::pair(RetrievalVerdict::not_worse,
+                    fmt::format("no worse by {} of what it has above chance", tolerated_share(run.ablation))),
+          std::pair(RetrievalVerdict::not_shown, std::string("no difference these prompts can show"))}) {
+      std::vector<std::string> facts;
+      for (const RetrievalChange& change : changes) {
+        if (change.verdict != verdict) continue;
+        facts.push_back(
+            fmt::format("{} {:.3g} → {:.3g}, {}", change.measure == "gain" ? "copy gain" : change.measure,
+                        change.trained.mean, change.changed.mean, signed_shown(change.difference)));
+      }
+      if (!facts.empty())
+        found += fmt::format("{}{} ({})", found.empty() ? "" : "; ", words, fmt::join(facts, "; "));
     }
-    if (worse.empty() && kept.empty()) continue;
-    text += fmt::format("{}{}: retrieval {}", text.empty() ? "" : " ", row.name,
-                        worse.empty() ? "no worse" : "worse");
-    text += fmt::format(" ({}{}{}).", fmt::join(worse, ", "),
-                        worse.empty() || kept.empty() ? "" : "; not worse: ", fmt::join(kept, ", "));
+    if (!found.empty()) text += fmt::format("{}{}: retrieval {}.", text.empty() ? "" : " ", row.name, found);
   }
   if (text.empty())
     return "On the probe the model as trained does not retrieve beyond doubt (its interval reaches below "
-           "twice the "
-           "chance), so that a change cannot be judged.";
+           "twice "
+           "the chance, or a single prompt has none), so that a change cannot be judged.";
   return text;
 }
 

@@ -394,6 +394,33 @@ TEST(RetrievalProbe, AModelThatCopiesIsSeenToCopy) {
   EXPECT_EQ(retrieval_changes(result, 1).front().verdict, RetrievalVerdict::not_worse);
 }
 
+// One measure, with these values of the prompts as trained and changed.
+RetrievalVerdict verdict_on(std::vector<double> trained, std::vector<double> changed,
+                            double tolerated = 0.1) {
+  Ablation ablation;
+  ablation.tolerated = tolerated;
+  ablation.rows.resize(2);
+  ablation.rows[0].finds.chance = ablation.rows[1].finds.chance = 0.05;
+  ablation.rows[0].finds.share = std::move(trained);
+  ablation.rows[1].finds.share = std::move(changed);
+  return retrieval_changes(ablation, 1).front().verdict;
+}
+
+TEST(RetrievalVerdict, SaysNoWorseOnlyWhereALossIsExcluded) {
+  const std::vector<double> trained = {0.8, 0.82, 0.84, 0.81, 0.79, 0.83, 0.8, 0.82};
+  EXPECT_EQ(verdict_on(trained, trained), RetrievalVerdict::not_worse);
+  EXPECT_EQ(verdict_on(trained, {0.7, 0.73, 0.74, 0.7, 0.71, 0.73, 0.7, 0.72}), RetrievalVerdict::worse);
+  // A mean that is lower by 0.02, within what the prompts scatter: neither a loss nor its absence is shown.
+  const std::vector<double> scattered = {0.95, 0.6, 0.9, 0.7, 0.95, 0.65, 0.9, 0.7};
+  EXPECT_EQ(verdict_on(trained, scattered), RetrievalVerdict::not_shown);
+  EXPECT_EQ(verdict_on(trained, scattered, 0.5), RetrievalVerdict::not_worse);
+}
+
+TEST(RetrievalVerdict, OnePromptCannotTell) {
+  EXPECT_EQ(verdict_on({0.9}, {0.1}), RetrievalVerdict::untestable);
+  EXPECT_EQ(verdict_on({0.06, 0.07}, {0.1, 0.1}), RetrievalVerdict::untestable);  // at chance as trained
+}
+
 TEST(RetrievalProbe, IsLeftOutWhereTheModelIsTooSmallForIt) {
   ModelSpec spec = decoder();
   spec.positions = 24;

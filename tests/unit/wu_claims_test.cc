@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "normscope/executor.h"
 #include "paper/wu_collapse.h"
+#include "paper/wu_pretrained.h"
 
 namespace normscope {
 namespace {
@@ -55,6 +57,14 @@ TEST(WuClaims, OneSampleHasNoIntervalAndLeavesEverythingOpen) {
     EXPECT_EQ(claim.holds, Holds::open) << claim.claim;
     EXPECT_EQ(claim.measured.find("±"), std::string::npos) << claim.measured;
   }
+}
+
+TEST(WuClaims, NothingIsSaidOfPretrainedModelsWithoutOne) {
+  const WuPart pretrained = wu_figure9_pretrained({}, Executor(1));
+  ASSERT_EQ(pretrained.claims.size(), 1u);
+  EXPECT_EQ(pretrained.claims[0].holds, Holds::open);
+  EXPECT_NE(pretrained.claims[0].measured.find("no pretrained model"), std::string::npos);
+  EXPECT_EQ(wu_figure9({1, 1, 0}).claims[0].where, "Wu Fig. 9, random init");
 }
 
 }  // namespace
