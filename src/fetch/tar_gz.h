@@ -1,7 +1,8 @@
 #pragma once
-// Files in a .tar.gz, read from front to back as if packed by an enemy: names stay below the directory they
-// are unpacked to, nothing but regular files and directories is accepted, and no more bytes are ever unpacked
-// than the limits allow, whatever the archive claims.
+// Files in a .tar.gz, read by libarchive from front to back as if packed by an enemy: names stay below the
+// directory they are unpacked to, nothing but regular files and directories is accepted, and no more bytes
+// are unpacked than the limits allow (and what libarchive reads ahead), whatever the archive claims. That an
+// archive is whole and unchanged is for its digest to say.
 #include <cstddef>
 #include <cstdint>
 #include <functional>

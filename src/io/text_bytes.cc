@@ -1,6 +1,5 @@
 #include "io/text_bytes.h"
 
-#include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/libarchive_source.h"
 #include "io/sentence.h"
 #include "normscope/error.h"
 
@@ -58,43 +58,15 @@ const Kind* kind_of(std::string_view beginning, const std::array<Kind, n>& kinds
   return found == kinds.end() ? nullptr : &*found;
 }
 
-// Where libarchive asks for the bytes of a file, piece by piece.
-struct Source {
-  const Bytes& bytes;
-  std::uint64_t position = 0;
-  std::vector<std::byte> piece = std::vector<std::byte>(1 << 16);
-  std::exception_ptr failure = {};  // must not pass through C
-
-  static la_ssize_t next(archive*, void* data, const void** buffer) {
-    auto& source = *static_cast<Source*>(data);
-    try {
-      const auto now = static_cast<std::size_t>(
-          std::min<std::uint64_t>(source.piece.size(), source.bytes.size() - source.position));
-      source.bytes.read(source.position, std::span(source.piece).first(now));
-      source.position += now;
-      *buffer = source.piece.data();
-      return static_cast<la_ssize_t>(now);
-    } catch (...) {
-      source.failure = std::current_exception();
-      return ARCHIVE_FATAL;
-    }
-  }
-};
-
-struct FreeArchive {
-  void operator()(archive* reader) const { archive_read_free(reader); }
-};
-
 std::vector<std::byte> unpacked(const Bytes& bytes, const std::string& label, std::string_view kind,
                                 std::uint64_t max_bytes) {
-  const std::unique_ptr<archive, FreeArchive> reader(archive_read_new());
-  if (!reader) throw std::bad_alloc();
-  Source source{bytes};
+  const ArchiveReader reader = archive_reader();
+  ArchiveSource source(bytes);
   const auto damaged = [&] {
     reject(label, fmt::format("is a damaged or truncated {} file", kind), "copy or fetch it again");
   };
   const auto check = [&](la_int64_t status) {
-    if (source.failure) std::rethrow_exception(source.failure);
+    source.rethrow();
     if (status < 0) damaged();
   };
   archive_read_support_filter_gzip(reader.get());
@@ -102,7 +74,7 @@ std::vector<std::byte> unpacked(const Bytes& bytes, const std::string& label, st
   archive_read_support_filter_zstd(reader.get());
   archive_read_support_format_raw(reader.get());
   archive_read_support_format_empty(reader.get());
-  check(archive_read_open(reader.get(), &source, nullptr, Source::next, nullptr));
+  check(source.open(reader.get()));
   // A header that is cut off is none to libarchive, which would give its bytes as they are.
   if (archive_filter_code(reader.get(), 0) == ARCHIVE_FILTER_NONE) damaged();
   std::vector<std::byte> result, piece(1 << 18);
