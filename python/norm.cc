@@ -58,7 +58,7 @@ py::object norm(const py::object& x, const std::string& variant, double eps, con
   NormCounts counts;
   {
     const py::gil_scoped_release release;
-    counts = norm_forward<double>(spec, parameters, {from, rows, d}, {to, rows, d});
+    counts = norm_as_in_models(spec, parameters, {from, rows, d}, {to, rows, d}, numbers.unit_roundoff);
   }
   py::object rounded = result.attr("astype")(numbers.dtype, py::arg("copy") = false);
   if (!return_counts) return rounded;
@@ -82,8 +82,8 @@ bias      one number per dimension: the affine part, off unless one of them is g
 normals   (k, d), for the variants that project along learned normals
 alpha     of 'dyt'
 
-Computed in float64 and rounded to the dtype of x (bfloat16: to float32; integers: float64). With return_counts=True
-also returns how many rows there were, and how many were zero or constant.)";
+Computed as models do, in float32 for float16, bfloat16 and float32, else in float64, and rounded to the dtype of x
+(bfloat16: to float32; integers: float64). With return_counts=True also returns how many rows there were, and how many were zero or constant.)";
 }
 
 }  // namespace

@@ -105,6 +105,11 @@ template <class T>
 NormCounts norm_forward(const NormSpec& spec, const NormParameters<T>& parameters,
                         std::type_identity_t<MatrixView<const T>> x, std::type_identity_t<MatrixView<T>> y);
 
+// The same in the precision that models run norms in: float32 for numbers of at most that precision
+// (unit_roundoff of 2^-24 or more), else float64. For numbers of any dtype, held in double.
+NormCounts norm_as_in_models(const NormSpec& spec, const NormParameters<double>& parameters,
+                             MatrixView<const double> x, MatrixView<double> y, double unit_roundoff);
+
 // How far norm(x) can be, row by row, from the norm of the numbers that were rounded to x: any x' with
 // |x'_i − x_i| ≤ unit_roundoff·|x_i| + smallest_rounding. With `result_roundoff`, that of the numbers y is
 // held in. A norm without affine part and learned normals; alpha as in NormParameters.

@@ -339,6 +339,30 @@ double steepest(double target, double y_norm, double w_norm, double d_eps, doubl
 
 }  // namespace
 
+NormCounts norm_as_in_models(const NormSpec& spec, const NormParameters<double>& parameters,
+                             MatrixView<const double> x, MatrixView<double> y, double unit_roundoff) {
+  if (unit_roundoff < 0x1p-24) return norm_forward<double>(spec, parameters, x, y);
+  const auto narrowed = [](const double* begin, std::size_t count) {
+    return std::vector<float>(begin, begin + count);
+  };
+  const std::vector<float> gain = narrowed(parameters.gain.data(), parameters.gain.size()),
+                           bias = narrowed(parameters.bias.data(), parameters.bias.size()),
+                           normals = narrowed(parameters.normals.data,
+                                              parameters.normals.rows * parameters.normals.cols);
+  NormParameters<float> narrow;
+  narrow.gain = gain;
+  narrow.bias = bias;
+  narrow.normals = {normals.data(), parameters.normals.rows, parameters.normals.cols};
+  narrow.alpha = static_cast<float>(parameters.alpha);
+  Matrix<float> rows(x.rows, x.cols);
+  for (std::size_t i = 0; i < x.rows; ++i)
+    for (std::size_t c = 0; c < x.cols; ++c) rows(i, c) = static_cast<float>(x(i, c));
+  const NormCounts counts = norm_forward<float>(spec, narrow, rows.view(), rows.view());
+  for (std::size_t i = 0; i < y.rows; ++i)
+    for (std::size_t c = 0; c < y.cols; ++c) y(i, c) = static_cast<double>(rows(i, c));
+  return counts;
+}
+
 std::vector<double> norm_errors(const NormSpec& spec, MatrixView<const double> x, double unit_roundoff,
                                 double smallest_rounding, double result_roundoff, double alpha) {
   constexpr double kMost = 1e300;  // stands for: anything

@@ -1,4 +1,6 @@
 // Bindings of the view Select: files, norms, verdicts, attention weights, and what its pictures show.
+#include <algorithm>
+
 #include "bridge.h"
 #include "keys/picture.h"
 #include "normscope/keys.h"
@@ -50,20 +52,50 @@ val verdict(const KeyVerdict& key) {
   return result;
 }
 
+val set_of(const KeySet& set) {
+  val result = val::object();
+  result.set("rank", set.rank);
+  result.set("counts", counts(set.counts));
+  result.set("robustCounts", counts(set.robust_counts));
+  val list = val::array();
+  for (std::size_t i = 0; i < set.keys.size(); ++i) list.set(i, verdict(set.keys[i]));
+  result.set("keys", list);
+  return result;
+}
+
 // keys: n × d. unit_roundoff: of the dtype the keys came in.
 val decide(const val& keys, std::size_t n, std::size_t d, double unit_roundoff) {
   return answer([&] {
     const Matrix<double> rows = matrix(keys, n, d);
     KeyOptions options;
     options.unit_roundoff = unit_roundoff;
-    const KeySet set = decide_keys(rows.view(), {}, options, Executor(1));
+    return set_of(decide_keys(rows.view(), {}, options, Executor(1)));
+  });
+}
+
+// The norm of keys as they came, of that dtype, and the verdicts on what it makes of them: `robust` then is
+// against what the rounding of the keys may have done to it.
+val decide_normed(const val& keys, std::size_t n, std::size_t d, const std::string& name,
+                  double unit_roundoff, double smallest_rounding) {
+  return answer([&] {
+    Matrix<double> rows = matrix(keys, n, d);
+    const NormSpec spec = parse_norm(name, norm_names_without_normals());
+    KeyOptions options;
+    options.unit_roundoff = unit_roundoff;
+    options.smallest_rounding = smallest_rounding;
+    std::vector<double> errors;
+    NormCounts count;
+    if (spec != parse_norm("none")) {
+      errors =
+          norm_errors(spec, rows.view(), unit_roundoff, smallest_rounding, std::min(unit_roundoff, 0x1p-24));
+      options.errors = errors;
+      options.projected_out = spec.projection == Projection::ones ? 1 : 0;
+      count = norm_as_in_models(spec, {}, rows.view(), rows.view(), unit_roundoff);
+    }
     val result = val::object();
-    result.set("rank", set.rank);
-    result.set("counts", counts(set.counts));
-    result.set("robustCounts", counts(set.robust_counts));
-    val list = val::array();
-    for (std::size_t i = 0; i < set.keys.size(); ++i) list.set(i, verdict(set.keys[i]));
-    result.set("keys", list);
+    result.set("values", numbers(rows.values()));
+    result.set("undefinedRows", count.undefined_rows());
+    result.set("set", set_of(decide_keys(rows.view(), {}, options, Executor(1))));
     return result;
   });
 }
@@ -80,6 +112,7 @@ val read_array(const val& bytes, const std::string& label) {
     result.set("shape", indices(tensor.shape));
     result.set("dtype", std::string(name_of(tensor.dtype)));
     result.set("unitRoundoff", unit_roundoff(tensor.dtype));
+    result.set("smallestRounding", smallest_rounding(tensor.dtype));
     result.set("values", numbers(tensor.values));
     return result;
   });
@@ -174,6 +207,7 @@ std::string about() {
 
 EMSCRIPTEN_BINDINGS(select) {
   emscripten::function("decideKeys", &decide);
+  emscripten::function("decideNormed", &decide_normed);
   emscripten::function("readArray", &read_array);
   emscripten::function("normalize", &normalize);
   emscripten::function("attention", &attention);

@@ -10,6 +10,7 @@ export interface FileKeys {
   d: number;
   values: Float64Array;
   unitRoundoff: number;
+  smallestRounding: number;
 }
 
 const mostKeys = 4096, mostNumbers = 1 << 20, mostBytes = 64 << 20;
@@ -17,11 +18,11 @@ const mostKeys = 4096, mostNumbers = 1 << 20, mostBytes = 64 << 20;
 export async function readKeys(core: Core, file: File): Promise<FileKeys> {
   if (file.size > mostBytes) throw new Error(`${file.name} has ${(file.size / 2 ** 20).toFixed(0)} MB; the page takes up to 64. The program normscope keys takes any size.`);
   const bytes = new Uint8Array(await file.arrayBuffer());
-  const { shape, dtype, values, unitRoundoff } = call<{ shape: number[]; dtype: string; values: Float64Array; unitRoundoff: number }>(core, 'readArray', bytes, file.name);
+  const { shape, dtype, values, unitRoundoff, smallestRounding } = call<{ shape: number[]; dtype: string; values: Float64Array; unitRoundoff: number; smallestRounding: number }>(core, 'readArray', bytes, file.name);
   const [n, d] = shape;
   if (shape.length !== 2 || !n || !d) throw new Error(`${file.name} holds an array of shape (${shape.join(', ')}); the page needs a matrix with one key per row.`);
   if (n > mostKeys || n * d > mostNumbers) throw new Error(`${file.name} holds ${n} keys of dimension ${d}; the page decides up to ${mostKeys} keys and ${mostNumbers} numbers. The program normscope keys takes any number.`);
-  return { name: file.name, dtype, n, d, values, unitRoundoff };
+  return { name: file.name, dtype, n, d, values, unitRoundoff, smallestRounding };
 }
 
 export interface FileAnswer {
@@ -33,13 +34,12 @@ export interface FileAnswer {
 }
 
 export function decideFile(core: Core, file: FileKeys, norm: string): FileAnswer {
-  const normed = call<{ values: Float64Array; zeroRows: number; constantRows: number }>(core, 'normalize', file.values, file.n, file.d, norm);
-  const set = call<KeySet>(core, 'decideKeys', normed.values, file.n, file.d, file.unitRoundoff);
+  const { values, undefinedRows, set } = call<{ values: Float64Array; undefinedRows: number; set: KeySet }>(core, 'decideNormed', file.values, file.n, file.d, norm, file.unitRoundoff, file.smallestRounding);
   // The picture needs ratios only. Of keys near 1e308 a sum or a difference overflows, so they are scaled before either.
-  const { coordinates, share } = call<{ coordinates: Float64Array; share: number }>(core, 'principal', scaled(normed.values), file.n, file.d, 2);
+  const { coordinates, share } = call<{ coordinates: Float64Array; share: number }>(core, 'principal', scaled(values), file.n, file.d, 2);
   return {
-    normed: rowsOf(normed.values, file.n, file.d), set, share, flat: rowsOf(coordinates, file.n, 2),
-    undefinedRows: norm === 'rmsnorm' || norm === 'layernorm' ? normed.zeroRows + normed.constantRows : 0,
+    normed: rowsOf(values, file.n, file.d), set, share, flat: rowsOf(coordinates, file.n, 2),
+    undefinedRows: norm === 'rmsnorm' || norm === 'layernorm' ? undefinedRows : 0,
   };
 }
 
