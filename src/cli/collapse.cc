@@ -247,7 +247,7 @@ std::vector<CollapseCurve> curves_of(const CollapsePlan& plan, const Executor& e
 void run_collapse(const CollapseCall& call, const Common& common) {
   const CollapsePlan plan = resolve_collapse(call, common);
   const auto directory = replaceable_directory(common);
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   const auto start = std::chrono::steady_clock::now();
   std::vector<CollapseCurve> curves;
   {

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "cli/interrupt.h"
 #include "normscope/error.h"
 #include "normscope/norm.h"
 #include "record/json.h"
@@ -186,7 +187,9 @@ std::unique_ptr<RunDirectory> replaceable_directory(const Common& common) {
         "'{}' holds a run of 'normscope {}', over which nothing is written; name a new directory.",
         common.out, held));
   }
-  return std::make_unique<RunDirectory>(common.out);
+  auto directory = std::make_unique<RunDirectory>(common.out);
+  set_kept(fmt::format("Stopped; '{}' has no results of this run.", common.out));
+  return directory;
 }
 
 void print(std::string_view text) {
@@ -201,19 +204,6 @@ void flush_output() {
 
 void note(const Common& common, std::string_view text) {
   if (!common.quiet) std::fputs((printable(text) + "\n").c_str(), stderr);
-}
-
-std::string printable(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) {
-      safe += fmt::format("\\x{:02x}", byte);
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
 }
 
 bool colour_output() {

@@ -5,6 +5,7 @@
 // adds its own options and sets the callback. The callback runs after the whole command line was accepted; it
 // throws InputError if the call was wrong (exit code 2) and Error if the run failed (exit code 1).
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "core/nearest.h"
+#include "core/printable.h"
 #include "normscope/executor.h"
 #include "normscope/record.h"
 
@@ -25,7 +27,8 @@ struct Common {
   int threads = 0;  // 0: as many as the machine has
   bool json = false;
   bool quiet = false;
-  std::string out;  // directory of the run; empty: nothing is written
+  std::string out;                          // directory of the run; empty: nothing is written
+  const std::atomic<bool>* stop = nullptr;  // for executors: becomes true when the run is interrupted
 };
 
 // A subcommand with the common options and a footer of examples (one command line each, without the program).
@@ -78,10 +81,6 @@ void print(std::string_view text);
 void flush_output();
 // A line on standard error, unless --quiet.
 void note(const Common& common, std::string_view text);
-
-// Text from files or from the command line may hold anything; what reaches a terminal must not move its
-// cursor.
-std::string printable(std::string_view text);
 
 bool colour_output();  // standard output is a terminal that takes colours and NO_COLOR is not set
 std::size_t terminal_width();

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/common.h"
+#include "cli/interrupt.h"
 #include "fetch/fetch.h"
 #include "fetch/place.h"
 #include "normscope/error.h"
@@ -64,6 +65,8 @@ void run_get(const std::vector<std::string>& names, const Common& common) {
   Json results = begun("data get");
   results["data"] = Json::array();
   for (const fetch::DataSet* set : sets) {
+    set_kept(fmt::format("Stopped. What came of {} is kept; normscope data get {} goes on with it.",
+                         set->name, set->name));
     const fetch::Fetched fetched = fetch_with_progress(*set, common);
     results["data"].push_back({{"name", set->name},
                                {"path", fetched.path.string()},

@@ -399,7 +399,7 @@ std::string screen(const EquilibriaRun& run, bool trajectories) {
 void run_equilibria(const EquilibriaCall& call, const Common& common) {
   const Plan plan = resolve(call);
   const auto directory = replaceable_directory(common);
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   const auto start = std::chrono::steady_clock::now();
   const EquilibriaRun run = compute(plan, common, executor);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

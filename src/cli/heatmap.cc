@@ -231,7 +231,7 @@ void run_heatmap(const HeatmapCall& call, const Common& common) {
   // A place that cannot be written to is said before the work, not after it.
   if (!call.csv.empty() && call.csv != "-") require_place_for_file(call.csv);
   const auto directory = replaceable_directory(common);
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   const auto start = std::chrono::steady_clock::now();
   const HeatmapRun run = compute(plan, common, executor);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

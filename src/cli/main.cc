@@ -1,4 +1,5 @@
-// normscope: the command line. Exit codes: 0 fine, 1 the run failed, 2 the call or the input was wrong.
+// normscope: the command line. Exit codes: 0 fine, 1 the run failed, 2 the call or the input was wrong, 130
+// and 143 it was stopped by Ctrl-C or SIGTERM.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <new>
 
 #include "cli/common.h"
+#include "cli/interrupt.h"
 #include "normscope/error.h"
 #include "normscope/version.h"
 
@@ -130,6 +132,7 @@ int run(const std::vector<std::string>& arguments) {
       },
       "Print version, commit and instruction set");
   Common common;
+  common.stop = &watch_for_interrupts();
   add_keys(app, common);
   add_scan(app, common);
   add_vocab(app, common);
@@ -171,6 +174,8 @@ int main(int argc, char** argv) {
   try {
     occupy_standard_streams();
     return run({argv + (argc > 0), argv + argc});
+  } catch (const Cancelled&) {
+    return tell_of_interrupt();
   } catch (const InputError& error) {
     return complain(kWrongCall, error.what());
   } catch (const std::bad_alloc&) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/interrupt.h"
 #include "cli/paper_parts.h"
 #include "cli/training.h"
 #include "normscope/error.h"
@@ -389,7 +390,7 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
   const bool resume = resumes(command);
   const fs::path out = resume ? call.resume : common.out.empty() ? "paper" : common.out;
   const PaperPlan plan = resume ? read_plan(out) : resolve(call, common);
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   const RunDirectory directory(out);
   const Provenance origin = provenance(plan.seed, executor.threads());
   if (resume) {
@@ -407,6 +408,7 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
     }
     directory.write_config(kCommand, origin, to_json(plan).dump());
   }
+  set_kept(kept_of(directory, kCommand));
   const Findings found = run_parts(plan, directory, common, executor);
   const Json results = results_json(plan, found, origin);
   directory.write("results.json", json_text(results));

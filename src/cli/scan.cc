@@ -340,7 +340,7 @@ std::string highlighted(const Plan& plan, const ScanRun& run) {
 void run_scan(const ScanCall& call, const Common& common) {
   Plan plan = resolve(call, common);
   const auto directory = replaceable_directory(common);
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<TraceWriter> writer;
   if (directory && !plan.trace.empty()) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/interrupt.h"
 #include "cli/train_text.h"
 #include "cli/training.h"
 #include "cli/training_marks.h"
@@ -281,7 +282,7 @@ std::string report(const MajorityTraining& training, const Provenance& origin, c
 }
 
 void run_majority(const MajorityCall& call, const Common& common, const CLI::App& command) {
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   std::optional<MajorityRecord> record;
   MajorityPlan plan;
   const bool resume = resumes(command, {"--checkpoint-every"});
@@ -309,6 +310,7 @@ void run_majority(const MajorityCall& call, const Common& common, const CLI::App
     note(common, fmt::format("The learning rate is 0 from step {} on (--decay-steps), of {} steps (--steps).",
                              plan.settings.adam.schedule.steps, plan.settings.steps));
   }
+  if (record) set_kept(kept_of(record->directory(), kCommand));
   const TrainingTime time = train(training, record ? &*record : nullptr, "Training", common, executor);
 
   const Json results = results_json(training, time, origin);

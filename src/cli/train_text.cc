@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "cli/interrupt.h"
 #include "cli/training.h"
 #include "normscope/checkpoint.h"
 #include "normscope/error.h"
@@ -376,7 +377,7 @@ void add_text_options(CLI::App& command, TrainTextCall& call, const TextCommand&
 
 void run_text(const TextCommand& kind, const TrainTextCall& call, const Common& common,
               const CLI::App& command) {
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   const bool resume = resumes(command, {"--checkpoint-every"});
   std::optional<TextRecord> record;
   TextPlan plan;
@@ -410,6 +411,7 @@ void run_text(const TextCommand& kind, const TrainTextCall& call, const Common& 
   if (resume) record->restore(training);
   std::function<void()> evaluated;
   if (record) {
+    set_kept(kept_of(record->directory(), kind.name));
     if (resume && !call.checkpoint_every.empty())
       record->set_checkpoint_every(parse_count(call.checkpoint_every, "--checkpoint-every", 1, kMost));
     note_what_cannot_be_written(training, common);

@@ -309,7 +309,7 @@ void run(const VocabCall& call, const Common& common) {
   const std::size_t limit = parse_count(call.limit, "--limit", 0, 1'000'000);
   const auto directory = replaceable_directory(common);
   const Vocabulary vocabulary = read_vocabulary(call);
-  const Executor executor(common.threads);
+  const Executor executor(common.threads, common.stop);
   const auto begin = std::chrono::steady_clock::now();
   const KeySet set = decide(vocabulary, call, common, executor);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

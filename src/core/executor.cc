@@ -18,11 +18,11 @@ namespace normscope {
 #ifdef __EMSCRIPTEN__
 struct Executor::Arena {};
 
-Executor::Executor(int /*threads*/) : threads_(1) {}
+Executor::Executor(int /*threads*/, const std::atomic<bool>* stop) : threads_(1), stop_(stop) {}
 Executor::~Executor() = default;
 
 void Executor::for_each(std::size_t pieces, const std::function<void(std::size_t)>& body) const {
-  for (std::size_t piece = 0; piece < pieces; ++piece) body(piece);
+  for (std::size_t piece = 0; piece < pieces; ++piece) require_going_on(), body(piece);
 }
 #else
 namespace {
@@ -56,16 +56,17 @@ struct Executor::Arena {
   mutable tbb::task_arena arena;
 };
 
-Executor::Executor(int threads)
+Executor::Executor(int threads, const std::atomic<bool>* stop)
     : threads_(std::clamp(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency()), 1,
                           kMostThreads)),
+      stop_(stop),
       arena_(threads_ > 1 ? std::make_unique<Arena>(threads_) : nullptr) {}
 
 Executor::~Executor() = default;
 
 void Executor::for_each(std::size_t pieces, const std::function<void(std::size_t)>& body) const {
   if (threads_ == 1 || pieces <= 1) {
-    for (std::size_t piece = 0; piece < pieces; ++piece) body(piece);
+    for (std::size_t piece = 0; piece < pieces; ++piece) require_going_on(), body(piece);
     return;
   }
   const CallerOrder caller;
@@ -74,7 +75,8 @@ void Executor::for_each(std::size_t pieces, const std::function<void(std::size_t
         tbb::blocked_range<std::size_t>(0, pieces, 1),
         [&](const tbb::blocked_range<std::size_t>& range) {
           const PieceOrder order;
-          for (std::size_t piece = range.begin(); piece != range.end(); ++piece) body(piece);
+          for (std::size_t piece = range.begin(); piece != range.end(); ++piece)
+            require_going_on(), body(piece);
         },
         tbb::simple_partitioner());
   });

@@ -1,0 +1,83 @@
+#include "cli/interrupt.h"
+
+#include <fmt/format.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cli/common.h"
+
+namespace normscope::cli {
+namespace {
+
+// A handler reaches nothing but what is global.
+std::atomic<bool> stop = false;
+std::atomic<int> signal_seen = 0;
+std::atomic<const char*> sentence = "Stopped; nothing was written.";
+
+constexpr int kPatience = 800'000;  // microseconds
+
+void write_sentence() {
+  const auto put = [](const char* text) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
+  };
+  if (::isatty(STDERR_FILENO) == 1) put("\r\x1b[K");  // the line of progress
+  put("normscope: ");
+  put(sentence.load());
+  put("\n");
+}
+
+void end_now(int) {
+  write_sentence();
+  ::_exit(128 + signal_seen.load());
+}
+
+void ask_to_stop(int signal) {
+  int none = 0;
+  if (!signal_seen.compare_exchange_strong(none, signal)) end_now(signal);
+  stop = true;
+  const itimerval patience{{0, 0}, {0, kPatience}};
+  ::setitimer(ITIMER_REAL, &patience, nullptr);
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+const std::atomic<bool>& watch_for_interrupts() {
+  handle(SIGINT, ask_to_stop);
+  handle(SIGTERM, ask_to_stop);
+  handle(SIGALRM, end_now);
+  return stop;
+}
+
+void set_kept(const std::string& kept) {
+  // A handler may be reading an earlier one: all stay.
+  static std::vector<std::unique_ptr<const std::string>> all;
+  all.push_back(std::make_unique<const std::string>(printable(kept)));
+  sentence = all.back()->c_str();
+}
+
+std::string kept_of(const RunDirectory& directory, std::string_view command) {
+  const std::string path = directory.path().string();
+  return fmt::format("Stopped. What was finished is kept in '{}'; normscope {} --resume {} goes on with it.",
+                     path, command, path);
+}
+
+int tell_of_interrupt() {
+  const itimerval none{};
+  ::setitimer(ITIMER_REAL, &none, nullptr);
+  write_sentence();
+  return 128 + signal_seen.load();
+}
+
+}  // namespace normscope::cli

@@ -1,0 +1,27 @@
+#pragma once
+// Ctrl-C and SIGTERM end a command within a second, with one sentence that says what was kept.
+//
+// The first signal asks the executors to stop, which they do between two pieces; if that takes too long the
+// process ends all the same. Files are whole or absent either way (record.h). A second signal ends it at
+// once.
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "normscope/record.h"
+
+namespace normscope::cli {
+
+// From here on; to be called once. The flag is for executors (executor.h).
+const std::atomic<bool>& watch_for_interrupts();
+
+// What a person should know if the run is stopped from now on: what was kept and how to go on.
+void set_kept(const std::string& sentence);
+
+// Of a run that can be gone on with.
+std::string kept_of(const RunDirectory& directory, std::string_view command);
+
+// To be called once what was interrupted has ended: prints the sentence; the exit code, 128 + the signal.
+int tell_of_interrupt();
+
+}  // namespace normscope::cli
