@@ -26,10 +26,16 @@ namespace normscope {
 // undecided: rational arithmetic would have to decide, and would need more memory than it may have.
 enum class Verdict { selectable, tied, unselectable, undecided };
 const char* name_of(Verdict verdict);
+std::span<const Verdict> values_of(Verdict);
 
 struct CoverTerm {
-  std::size_t index;
-  double weight;
+  std::size_t index = 0;
+  double weight = 0;
+
+  static void describe(auto& visit, auto& self) {
+    visit("index", self.index, "of a key");
+    visit("weight", self.weight, "above 0");
+  }
 };
 
 struct KeyVerdict {
@@ -76,10 +82,42 @@ struct KeyVerdict {
   bool robust_in_prefixes = false;
   bool verified = false;    // the certificate was checked in rational arithmetic
   bool exact_path = false;  // floating point could not decide; rational arithmetic did
+
+  static void describe(auto& visit, auto& self) {
+    visit("verdict", self.verdict, "what queries can do with the key");
+    visit("robust", self.robust,
+          "no change of the keys within the rounding of their dtype (or noise) alters the verdict");
+    visit.when(self.verdict == Verdict::selectable, "margin", self.margin,
+               "distance to the hull of the others");
+    visit.when(self.margin_at_most.has_value(), "margin_at_most", self.margin_at_most,
+               "the margin is no larger, where an exact one was beyond rational arithmetic's effort");
+    visit.when(self.verdict == Verdict::unselectable, "depth", self.depth,
+               "a lower bound of the distance to the boundary of the others' hull");
+    visit.when(self.max_weight.has_value(), "max_weight", self.max_weight,
+               "softmax weight that a query of norm at most R was found to give the key");
+    visit.when(self.max_weight_bound.has_value(), "max_weight_bound", self.max_weight_bound,
+               "no query of norm at most R gives it more");
+    visit.when(!self.witness.empty(), "witness", self.witness, "a query that puts the key on top");
+    visit.when(!self.exact_witness.empty(), "exact_witness", self.exact_witness,
+               "the witness as integers or fractions, when no doubles pass the exact test");
+    visit.when(!self.cover.empty(), "cover", self.cover,
+               "other keys whose convex combination reproduces the key");
+    visit.when(!self.interior.empty(), "interior", self.interior,
+               "keys that reproduce the key and span the hull");
+    visit.when(self.verdict == Verdict::tied, "tied_with", self.tied_with,
+               "the other keys that share the top score under the witness");
+    visit.when(
+        self.last_prefix.has_value(), "last_prefix", self.last_prefix,
+        "length of the longest prefix of the keys in which this key is selectable; 0 if there is none");
+  }
 };
 
 enum class Margins { bound, exact };
+const char* name_of(Margins margins);
+std::span<const Margins> values_of(Margins);
 enum class RankPolicy { numerical, full };
+const char* name_of(RankPolicy policy);
+std::span<const RankPolicy> values_of(RankPolicy);
 
 struct KeyOptions {
   RankPolicy rank = RankPolicy::numerical;
@@ -112,6 +150,20 @@ struct KeyOptions {
 
 struct KeyCounts {
   std::size_t selectable = 0, tied = 0, unselectable = 0, undecided = 0;
+
+  KeyCounts& operator+=(const KeyCounts& more) {
+    selectable += more.selectable, tied += more.tied;
+    unselectable += more.unselectable, undecided += more.undecided;
+    return *this;
+  }
+  static void describe(auto& visit, auto& self) {
+    visit("selectable", self.selectable, "some query gives them the strictly highest score");
+    visit("tied", self.tied, "some query puts them on top, but never alone");
+    visit("unselectable", self.unselectable,
+          "every query that distinguishes the keys puts another above them");
+    visit.when(self.undecided > 0, "undecided", self.undecided,
+               "beyond the effort allowed to rational arithmetic");
+  }
 };
 
 struct KeySet {

@@ -16,6 +16,13 @@ struct Interval {
   // Whether all of it lies on one side; never without an interval.
   bool below(double value) const { return high < value; }
   bool above(double value) const { return low > value; }
+
+  static void describe(auto& visit, auto& self) {
+    visit("count", self.count, "values");
+    visit("mean", self.mean, "of the values; null: there is none");
+    visit("low", self.low, "lower end of the 95 % interval; null: one value has none");
+    visit("high", self.high, "its upper end");
+  }
 };
 Interval mean_interval(std::span<const double> values);
 // b − a, element by element, as a mean with its interval: the two were measured on the same samples, seeds,

@@ -30,8 +30,9 @@ enum class DType {
   boolean
 };
 
-const char* name_of(DType dtype);  // "float16", "bfloat16", …, "bool"
-std::size_t size_of(DType dtype);  // bytes of one element
+const char* name_of(DType dtype);
+std::span<const DType> values_of(DType);  // "float16", "bfloat16", …, "bool"
+std::size_t size_of(DType dtype);         // bytes of one element
 // Largest relative rounding error of a normal number: 2^-p for p significant bits, so 2^-11 for float16, 2^-8
 // for bfloat16, 2^-24 for float32, 2^-53 for float64. Integers are held exactly; the double that carries them
 // counts: 2^-53.

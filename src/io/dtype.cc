@@ -58,6 +58,14 @@ const Facts& facts_of(DType dtype) {
 const char* name_of(DType dtype) {
   return facts_of(dtype).name;
 }
+std::span<const DType> values_of(DType) {
+  static const std::vector<DType> all = [] {
+    std::vector<DType> values;
+    for (const Facts& facts : kFacts) values.push_back(facts.dtype);
+    return values;
+  }();
+  return all;
+}
 std::size_t size_of(DType dtype) {
   return facts_of(dtype).size;
 }

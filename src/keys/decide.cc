@@ -523,6 +523,28 @@ class SetDecider {
 
 }  // namespace
 
+std::span<const Verdict> values_of(Verdict) {
+  static constexpr Verdict all[] = {Verdict::selectable, Verdict::tied, Verdict::unselectable,
+                                    Verdict::undecided};
+  return all;
+}
+
+const char* name_of(Margins margins) {
+  return margins == Margins::exact ? "exact" : "bound";
+}
+std::span<const Margins> values_of(Margins) {
+  static constexpr Margins all[] = {Margins::exact, Margins::bound};
+  return all;
+}
+
+const char* name_of(RankPolicy policy) {
+  return policy == RankPolicy::full ? "full" : "numerical";
+}
+std::span<const RankPolicy> values_of(RankPolicy) {
+  static constexpr RankPolicy all[] = {RankPolicy::numerical, RankPolicy::full};
+  return all;
+}
+
 const char* name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::selectable:

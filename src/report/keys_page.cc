@@ -73,27 +73,28 @@ CurveFigure::Panel histogram(const std::string& title, const std::string& label,
   return panel;
 }
 
+void count(const KeyVerdict& key, KeysRun::Set& summary) {
+  if (key.verdict == Verdict::selectable) summary.margins.push_back(key.margin);
+  if (key.verdict == Verdict::unselectable) summary.depths.push_back(key.depth);
+}
+
 }  // namespace
 
 KeysRun::Set summary_of(const KeySet& set) {
   KeysRun::Set summary{set.n, set.d, set.rank, set.counts, set.robust_counts, {}, {}};
-  for (const KeyVerdict& key : set.keys) {
-    if (key.verdict == Verdict::selectable) summary.margins.push_back(key.margin);
-    if (key.verdict == Verdict::unselectable) summary.depths.push_back(key.depth);
-  }
+  for (const KeyVerdict& key : set.keys) count(key, summary);
+  return summary;
+}
+KeysRun::Set summary_of(const KeySetResult& result) {
+  KeysRun::Set summary = summary_of(result.set);
+  for (const KeyResult& each : *result.keys) count(each.key, summary);
   return summary;
 }
 
 std::string keys_verdict(const KeysRun& run) {
   KeyCounts all;
   std::size_t keys = 0;
-  for (const KeysRun::Set& set : run.sets) {
-    all.selectable += set.counts.selectable;
-    all.tied += set.counts.tied;
-    all.unselectable += set.counts.unselectable;
-    all.undecided += set.counts.undecided;
-    keys += set.n;
-  }
+  for (const KeysRun::Set& set : run.sets) all += set.counts, keys += set.n;
   if (keys == 0) return "";
   return fmt::format("Of {} keys{}, {} are selectable, {} tied and {} unselectable{}.", keys,
                      run.sets.size() > 1 ? fmt::format(" in {} sets", run.sets.size()) : "",

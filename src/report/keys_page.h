@@ -5,6 +5,7 @@
 
 #include "normscope/keys.h"
 #include "normscope/report.h"
+#include "result/keys.h"
 
 namespace normscope {
 
@@ -19,6 +20,7 @@ struct KeysRun {
   std::vector<Set> sets;
 };
 KeysRun::Set summary_of(const KeySet& set);
+KeysRun::Set summary_of(const KeySetResult& set);
 
 std::string keys_verdict(const KeysRun& run);
 // A header and a row per set, of at most `most` sets.
