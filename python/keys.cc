@@ -16,6 +16,7 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "normscope/error.h"
+#include "study/keys.h"
 
 namespace py = pybind11;
 
@@ -232,18 +233,15 @@ py::object decide(const py::object& keys, const py::object& offsets, const std::
     options.errors = {known_errors.data(), sets * n};
   }
 
-  std::vector<MatrixView<const double>> views;
-  std::vector<std::span<const double>> shifts_of;
-  const std::span<const double> all_shifts(shifts.data(), static_cast<std::size_t>(shifts.size()));
-  for (std::size_t set = 0; set < sets; ++set) {
-    views.emplace_back(values.data() + set * n * d, n, d);
-    // One row of offsets serves all sets.
-    if (!all_shifts.empty()) shifts_of.push_back(all_shifts.subspan(all_shifts.size() == n ? 0 : set * n, n));
-  }
+  const KeyBatch given{{values.data(), sets * n * d},
+                       {shifts.data(), static_cast<std::size_t>(shifts.size())},
+                       sets,
+                       n,
+                       d};
   std::vector<KeySet> results;
   {
     const py::gil_scoped_release release;
-    results = decide_key_sets(views, shifts_of, options, Executor(threads), "keys[{}]");
+    results = decide_batch(given, options, Executor(threads), "keys[{}]");
   }
   if (!batch) return py::cast(arrays_of(results.front(), options));
   py::list list;

@@ -179,20 +179,25 @@ GivenKeys read_keys(const KeysOptions& options) {
   return input;
 }
 
+std::vector<KeySet> decide_batch(const KeyBatch& batch, const KeyOptions& options, const Executor& executor,
+                                 const std::string& set_name) {
+  std::vector<MatrixView<const double>> views;
+  std::vector<std::span<const double>> offsets;
+  for (std::size_t s = 0; s < batch.sets; ++s) {
+    views.emplace_back(batch.values.data() + s * batch.n * batch.d, batch.n, batch.d);
+    const std::size_t start = batch.offsets.size() == batch.n ? 0 : s * batch.n;
+    if (!batch.offsets.empty()) offsets.push_back(batch.offsets.subspan(start, batch.n));
+  }
+  return decide_key_sets(views, offsets, options, executor, set_name);
+}
+
 KeysResult decide(const GivenKeys& keys, const KeysOptions& options, const Context& context) {
   KeyOptions engine = engine_options(keys, options);
   engine.progress = context.progress;
-  std::vector<MatrixView<const double>> views;
-  std::vector<std::span<const double>> offsets;
-  for (std::size_t s = 0; s < keys.sets; ++s) {
-    views.push_back(keys.set(s));
-    // One row of offsets serves all sets.
-    const std::size_t start = keys.offsets.size() == keys.n ? 0 : s * keys.n;
-    if (!keys.offsets.empty()) offsets.push_back(std::span(keys.offsets).subspan(start, keys.n));
-  }
   KeysResult result;
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<KeySet> sets = decide_key_sets(views, offsets, engine, context.executor);
+  std::vector<KeySet> sets =
+      decide_batch({keys.values, keys.offsets, keys.sets, keys.n, keys.d}, engine, context.executor);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.made = provenance(context.seed, context.executor.threads());
   result.settings = settings_of(keys, options, engine.exact_effort);

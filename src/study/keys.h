@@ -56,8 +56,6 @@ struct GivenKeys {
   std::vector<double> errors;
   std::size_t projected_out = 0;
   NormCounts norm_counts;
-
-  MatrixView<const double> set(std::size_t index) const { return {values.data() + index * n * d, n, d}; }
 };
 
 // Throws InputError that says what is wrong with which file, as all of these do.
@@ -68,6 +66,15 @@ NormSpec norm_without_normals(const std::string& name);
 
 // As in models (norm_as_in_models), with what the rounding of the numbers given may have done to the result.
 void apply_norm(const std::string& norm, GivenKeys& keys);
+
+// Keys wherever they lie: sets × n × d numbers, and offsets: none, one per key of a set (they serve all sets), or one per
+// key of each set.
+struct KeyBatch {
+  std::span<const double> values, offsets;
+  std::size_t sets = 1, n = 0, d = 0;
+};
+std::vector<KeySet> decide_batch(const KeyBatch& batch, const KeyOptions& options, const Executor& executor,
+                                 const std::string& set_name = "set {} of {}");
 
 // The decision, as `options` ask for it. `keys` has been read and normed.
 KeysResult decide(const GivenKeys& keys, const KeysOptions& options, const Context& context);
