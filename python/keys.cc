@@ -233,11 +233,8 @@ py::object decide(const py::object& keys, const py::object& offsets, const std::
     options.errors = {known_errors.data(), sets * n};
   }
 
-  const KeyBatch given{{values.data(), sets * n * d},
-                       {shifts.data(), static_cast<std::size_t>(shifts.size())},
-                       sets,
-                       n,
-                       d};
+  const KeyBatch given{
+      {values.data(), sets * n * d}, {shifts.data(), static_cast<std::size_t>(shifts.size())}, sets, n, d};
   std::vector<KeySet> results;
   {
     const py::gil_scoped_release release;

@@ -1,4 +1,6 @@
 // normscope paper: reruns the papers' figures, beside the published values, and says which claims hold.
+#include "result/paper.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +16,8 @@
 #include "normscope/error.h"
 #include "normscope/report.h"
 #include "record/json.h"
+#include "result/json_reader.h"
+#include "result/json_writer.h"
 
 namespace normscope::cli {
 namespace {
@@ -134,61 +138,29 @@ PaperPlan resolve(const PaperCall& call, const Common& common) {
   return plan;
 }
 
-Json to_json(const PaperPlan& plan) {
-  Json json = {{"parts", plan.parts},
-               {"seeds", plan.seeds},
-               {"steps", plan.steps},
-               {"steps_3d", plan.steps_3d},
-               {"draws", plan.draws},
-               {"samples", plan.samples},
-               {"deep_samples", plan.deep_samples},
-               {"models", plan.models},
-               {"text", plan.text}};
-  if (plan.language) json["language"] = to_json(*plan.language);
-  if (plan.sentiment) json["sentiment"] = to_json(*plan.sentiment);
-  if (plan.sentences) json["sentences"] = to_json(*plan.sentences);
-  return json;
-}
-
 PaperPlan read_plan(const fs::path& directory) {
   const Json config = read_config(directory, kCommand);
+  PaperPlan plan;
   try {
-    const Json& options = config.at("options");
-    PaperPlan plan;
-    options.at("parts").get_to(plan.parts);
-    options.at("seeds").get_to(plan.seeds);
-    options.at("steps").get_to(plan.steps);
-    options.at("steps_3d").get_to(plan.steps_3d);
-    options.at("draws").get_to(plan.draws);
-    options.at("samples").get_to(plan.samples);
-    options.at("deep_samples").get_to(plan.deep_samples);
-    options.at("models").get_to(plan.models);
-    options.at("text").get_to(plan.text);
-    if (options.contains("language")) plan.language = language_plan(options["language"]);
-    if (options.contains("sentiment")) plan.sentiment = sentiment_plan(options["sentiment"]);
-    if (options.contains("sentences")) plan.sentences = sentence_plan(options["sentences"]);
+    JsonReader::read(config.at("options"), "options", plan);
     config.at("seed").get_to(plan.seed);
-    return plan;
   } catch (const nlohmann::json::exception&) {
-    throw InputError(fmt::format("'{}' cannot be gone on with: its config.json lacks an option; start anew.",
-                                 directory.string()));
+    throw InputError(
+        fmt::format("'{}' cannot be resumed: its config.json has no options or no seed; start anew.",
+                    directory.string()));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("'{}' cannot be resumed: in its config.json {} Start anew.",
+                                 directory.string(), error.what()));
   }
+  return plan;
 }
 
-Json results_json(const PaperPlan& plan, const Findings& found, const Provenance& origin) {
-  Json json = {{"command", kCommand}};
-  json.update(normscope::to_json(origin));
-  json.update(to_json(plan));
-  json["claims"] = Json::array();
-  for (const Claim& claim : found.claims) {
-    json["claims"].push_back({{"where", claim.where},
-                              {"claim", claim.claim},
-                              {"published", claim.published},
-                              {"measured", claim.measured},
-                              {"verdict", verdict_of(claim)},
-                              {"why", claim.why}});
-  }
-  return json;
+PaperResult result_of(const PaperPlan& plan, const Findings& found, const Provenance& origin) {
+  PaperResult result{origin, plan, {}};
+  for (const Claim& claim : found.claims)
+    result.claims.push_back(
+        {claim.where, claim.claim, claim.published, claim.measured, verdict_of(claim), claim.why});
+  return result;
 }
 
 std::string counts(const Findings& found) {
@@ -229,7 +201,8 @@ std::string models_paragraph(const PaperPlan& plan) {
       fmt::join(plan.models, ", "), text_source(plan));
 }
 
-Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& origin, const Json& results) {
+Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& origin,
+             const std::string& data) {
   Page page;
   page.title = "Two papers on what normalization and masks do to attention: what holds";
   page.verdict = counts(found) + ".";
@@ -277,7 +250,7 @@ Page page_of(const Findings& found, const PaperPlan& plan, const Provenance& ori
   page.tables = found.tables;
   page.footer = fmt::format("normscope {} (commit {}, {}), {} threads", origin.version, origin.commit,
                             origin.isa, origin.threads);
-  page.data = results.dump();
+  page.data = data;
   return page;
 }
 
@@ -286,68 +259,114 @@ std::string part_file(const PaperPart& part) {
   return fmt::format("part-{}.json", part.name);
 }
 
-Json part_json(const PaperPlan& plan, const Findings& found) {
-  Json json = {{"plan", to_json(plan)},    {"seed", plan.seed},      {"claims", Json::array()},
-               {"figures", Json::array()}, {"texts", Json::array()}, {"tables", Json::array()}};
-  for (const Claim& claim : found.claims) {
-    json["claims"].push_back({claim.where, claim.claim, claim.published, claim.measured,
-                              static_cast<int>(claim.holds), claim.condition, claim.why});
+// The same things under names.
+struct KeptClaim {
+  Claim claim;
+  int holds = 0;
+  static void describe(auto& visit, auto& self) {
+    visit("where", self.claim.where, "figure, table or section");
+    visit("claim", self.claim.claim, "in the paper's words, shortened");
+    visit("published", self.claim.published, "value, with its unit");
+    visit("measured", self.claim.measured, "mean and interval");
+    visit("holds", self.holds, "0 yes, 1 conditionally, 2 no, 3 open, 4 answered");
+    visit("condition", self.claim.condition, "what must be granted, or the answer");
+    visit("why", self.claim.why, "the evidence");
   }
-  for (const Figure& figure : found.figures)
-    json["figures"].push_back(
-        {figure.name, figure.title, figure.caption, figure.svg, figure.csv, figure.settings});
+};
+struct KeptFigure {
+  Figure figure;
+  static void describe(auto& visit, auto& self) {
+    visit("name", self.figure.name, "of its files");
+    visit("title", self.figure.title, "");
+    visit("caption", self.figure.caption, "");
+    visit("svg", self.figure.svg, "markup");
+    visit("csv", self.figure.csv, "what is drawn");
+    visit("settings", self.figure.settings, "what it takes to make it again");
+  }
+};
+struct KeptToken {
+  TextFigure::Token token;
+  static void describe(auto& visit, auto& self) {
+    visit("text", self.token.text, "");
+    visit("value", self.token.value, "how strongly it is coloured");
+    visit("kind", self.token.kind, "its class");
+    visit("hint", self.token.hint, "");
+  }
+};
+struct KeptText {
+  TextFinding text;
+  std::vector<KeptToken> tokens;
+  static void describe(auto& visit, auto& self) {
+    visit("name", self.text.name, "of its files");
+    visit("title", self.text.title, "");
+    visit("caption", self.text.caption, "");
+    visit("settings", self.text.settings, "what it takes to make it again");
+    visit("value_name", self.text.text.value_name, "what the colours mean");
+    visit("tokens", self.tokens, "in order");
+  }
+};
+struct KeptTable {
+  ReportTable table;
+  static void describe(auto& visit, auto& self) {
+    visit("title", self.table.title, "");
+    visit("rows", self.table.rows, "the first is the header");
+  }
+};
+struct KeptPart {
+  PaperPlan plan;
+  std::vector<KeptClaim> claims;
+  std::vector<KeptFigure> figures;
+  std::vector<KeptText> texts;
+  std::vector<KeptTable> tables;
+  static void describe(auto& visit, auto& self) {
+    visit("plan", self.plan, "of the audit it is a part of");
+    visit("seed", self.plan.seed, "");
+    visit("claims", self.claims, "");
+    visit("figures", self.figures, "");
+    visit("texts", self.texts, "");
+    visit("tables", self.tables, "");
+  }
+};
+
+std::string part_json(const PaperPlan& plan, const Findings& found) {
+  KeptPart part{plan, {}, {}, {}, {}};
+  for (const Claim& claim : found.claims) part.claims.push_back({claim, static_cast<int>(claim.holds)});
+  for (const Figure& figure : found.figures) part.figures.push_back({figure});
   for (const TextFinding& text : found.texts) {
-    Json tokens = Json::array();
-    for (const TextFigure::Token& token : text.text.tokens)
-      tokens.push_back({token.text, token.value ? Json(*token.value) : Json(), token.kind, token.hint});
-    json["texts"].push_back(
-        {text.name, text.title, text.caption, text.settings, text.text.value_name, std::move(tokens)});
+    KeptText& kept = part.texts.emplace_back(KeptText{text, {}});
+    for (const TextFigure::Token& token : text.text.tokens) kept.tokens.push_back({token});
+    kept.text.text.tokens.clear();
   }
-  for (const ReportTable& table : found.tables)
-    json["tables"].push_back({{"title", table.title}, {"rows", table.rows}});
-  return json;
+  for (const ReportTable& table : found.tables) part.tables.push_back({table});
+  return json_of(part);
 }
 
 // False if there is no such file, or if it is of other settings or cannot be ours; the part is then run
 // again.
 bool read_part(const fs::path& file, const PaperPlan& plan, Findings& found) {
   std::ifstream stream(file);
-  const Json json = Json::parse(stream, nullptr, false);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  KeptPart part;
   try {
-    if (json.at("plan") != to_json(plan) || json.at("seed") != plan.seed) return false;
-    for (const Json& each : json.at("claims")) {
-      const int holds = each.at(4).get<int>();
-      if (holds < 0 || holds > static_cast<int>(Holds::answered)) return false;
-      found.claims.push_back({each.at(0), each.at(1), each.at(2), each.at(3), static_cast<Holds>(holds),
-                              each.at(5), each.at(6)});
-    }
-    for (const Json& each : json.at("figures")) {
-      Figure figure;
-      each.at(0).get_to(figure.name);
-      each.at(1).get_to(figure.title);
-      each.at(2).get_to(figure.caption);
-      each.at(3).get_to(figure.svg);
-      each.at(4).get_to(figure.csv);
-      each.at(5).get_to(figure.settings);
-      if (!is_passive_svg(figure.svg)) return false;
-      found.figures.push_back(std::move(figure));
-    }
-    for (const Json& each : json.at("texts")) {
-      TextFinding text{each.at(0), each.at(1), each.at(2), each.at(3), {}};
-      each.at(4).get_to(text.text.value_name);
-      for (const Json& token : each.at(5)) {
-        std::optional<double> value;
-        if (!token.at(1).is_null()) value = token.at(1).get<double>();
-        text.text.tokens.push_back({token.at(0), value, token.at(2), token.at(3)});
-      }
-      found.texts.push_back(std::move(text));
-    }
-    for (const Json& each : json.at("tables"))
-      found.tables.push_back(
-          {each.at("title"), each.at("rows").get<std::vector<std::vector<std::string>>>()});
-  } catch (const nlohmann::json::exception&) {
+    part = from_json<KeptPart>(text, file.string());
+  } catch (const InputError&) {
     return false;
   }
+  if (json_of(part.plan) != json_of(plan) || part.plan.seed != plan.seed) return false;
+  for (KeptClaim& kept : part.claims) {
+    if (kept.holds < 0 || kept.holds > static_cast<int>(Holds::answered)) return false;
+    kept.claim.holds = static_cast<Holds>(kept.holds);
+    found.claims.push_back(std::move(kept.claim));
+  }
+  for (KeptFigure& kept : part.figures) {
+    if (!is_passive_svg(kept.figure.svg)) return false;
+    found.figures.push_back(std::move(kept.figure));
+  }
+  for (KeptText& kept : part.texts) {
+    for (KeptToken& token : kept.tokens) kept.text.text.tokens.push_back(std::move(token.token));
+    found.texts.push_back(std::move(kept.text));
+  }
+  for (KeptTable& kept : part.tables) found.tables.push_back(std::move(kept.table));
   return true;
 }
 
@@ -375,7 +394,7 @@ Findings run_parts(const PaperPlan& plan, const RunDirectory& directory, const C
       found = std::exchange(static_cast<Findings&>(audit), {});
       for (Figure& figure : found.figures) figure.settings = part.settings(plan);
       for (TextFinding& text : found.texts) text.settings = part.settings(plan);
-      directory.write(part_file(part), json_text(part_json(plan, found)));
+      directory.write(part_file(part), part_json(plan, found));
       whole.before += whole.part;
     }
     append(all.claims, found.claims);
@@ -406,15 +425,17 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
           "'{}' holds an earlier run; go on with it by --resume {}, or name a new directory with --out.",
           out.string(), out.string()));
     }
-    directory.write_config(kCommand, origin, to_json(plan).dump());
+    directory.write_config(kCommand, origin, json_of(plan, -1));
   }
   set_kept(kept_of(directory, kCommand));
   const Findings found = run_parts(plan, directory, common, executor);
-  const Json results = results_json(plan, found, origin);
-  directory.write("results.json", json_text(results));
-  directory.write("report.html", render_html(page_of(found, plan, origin, results)));
+  const PaperResult result = result_of(plan, found, origin);
+  directory.write("results.json", json_of(result));
+  std::string data = json_of(result, -1);
+  data.pop_back();  // its newline
+  directory.write("report.html", render_html(page_of(found, plan, origin, data)));
   note(common, "Wrote " + (out / "report.html").string());
-  print(common.json ? json_text(results, -1) : screen(found));
+  print(common.json ? json_of(result, -1) : screen(found));
 }
 
 }  // namespace

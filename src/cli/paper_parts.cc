@@ -147,10 +147,6 @@ std::span<const PaperPart> paper_parts() {
   return parts;
 }
 
-bool PaperPlan::has(std::string_view part) const {
-  return std::find(parts.begin(), parts.end(), part) != parts.end();
-}
-
 void Findings::add(std::vector<Claim> more) {
   std::move(more.begin(), more.end(), std::back_inserter(claims));
 }

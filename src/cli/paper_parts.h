@@ -2,7 +2,6 @@
 // The parts of `normscope paper`. A part is a row of paper_parts() and a function, in a file paper_<what>.cc,
 // that runs what it needs and adds claims and figures; what is claimed is decided in src/paper.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,60 +15,9 @@
 #include "paper/claim.h"
 #include "paper/text_claims.h"
 #include "paper/wu_pretrained.h"
+#include "result/paper.h"
 
 namespace normscope::cli {
-
-// How the language model of Fig. 4 and Tables 1 to 3 is trained and looked at.
-struct LanguagePlan {
-  std::string corpus, tokenizer;  // by name; a corpus may also be a file
-  std::size_t seeds = 4;          // the first of the plan's
-  std::size_t batch = 2, context = 1024;
-  // 60 times the published rate over 800 in place of 50 000 steps: its sum over the steps, which is about
-  // how far Adam can carry a parameter, is 1.2 in place of 1.25.
-  std::uint64_t steps = 800, evaluate_every = 40;
-  double learning_rate = 3e-3;
-  std::uint64_t most_tokens = 0;  // of the corpus; 0: all
-  std::size_t held_out = 8;       // windows to measure losses on
-  std::size_t windows = 8;        // to decide keys of, after training
-  std::size_t trend_windows = 4;  // and on the way
-  std::size_t snapshots = 11;     // at so many evaluations, the first and the last among them
-};
-// The same of the sentiment model of Table 4.
-struct SentimentPlan {
-  std::string reviews, tokenizer;  // by name; reviews may also be a file
-  std::size_t seeds = 3;
-  // Of the published 128 tokens and 3072 hidden units: so wide, nothing is learned within minutes at any
-  // rate.
-  std::size_t batch = 32, most_tokens = 64, feed_forward = 32;
-  std::size_t training_texts = 0, test_texts = 1000;  // evenly spaced; 0: all
-  std::uint64_t steps = 1200, evaluate_every = 150;
-  double learning_rate = 5e-3;
-};
-// Where the sentences of Tables 3 and 4 come from, and how many are looked at.
-struct SentencePlan {
-  std::string reviews;  // as above; unless the plan has a text
-  std::size_t count = 200;
-};
-
-// As config.json holds it.
-struct PaperPlan {
-  std::vector<std::string> parts;
-  std::vector<std::uint64_t> seeds;
-  std::uint64_t steps = 0;          // of the majority runs in 8 dimensions
-  std::uint64_t steps_3d = 0;       // at most, of those in 3
-  std::size_t draws = 100;          // of the heat maps
-  std::size_t samples = 8;          // of the collapse runs with 12 layers
-  std::size_t deep_samples = 1;     // of those with 128
-  std::uint64_t seed = 0;           // of the heat maps and the collapse runs
-  std::vector<std::string> models;  // pretrained, by the names they are opened by
-  std::string text;                 // file that they read, and sentences come from; empty: built in
-  // Of the parts that need them.
-  std::optional<LanguagePlan> language;
-  std::optional<SentimentPlan> sentiment;
-  std::optional<SentencePlan> sentences;
-
-  bool has(std::string_view part) const;
-};
 
 // A text with words marked; kept as tokens, so that its markup is always our own.
 struct TextFinding {
@@ -145,13 +93,6 @@ struct TextWishes {
 void resolve_text(PaperPlan& plan, const TextWishes& wishes);
 bool needs_text(const PaperPlan& plan);       // trains on text
 bool needs_sentences(const PaperPlan& plan);  // Tables 3 and 4
-nlohmann::ordered_json to_json(const LanguagePlan& plan);
-nlohmann::ordered_json to_json(const SentimentPlan& plan);
-nlohmann::ordered_json to_json(const SentencePlan& plan);
-// Throw nlohmann::json::exception on what to_json does not write.
-LanguagePlan language_plan(const nlohmann::ordered_json& json);
-SentimentPlan sentiment_plan(const nlohmann::ordered_json& json);
-SentencePlan sentence_plan(const nlohmann::ordered_json& json);
 // What the page says of them.
 std::string text_paragraph(const PaperPlan& plan);
 

@@ -67,8 +67,8 @@ NormSpec norm_without_normals(const std::string& name);
 // As in models (norm_as_in_models), with what the rounding of the numbers given may have done to the result.
 void apply_norm(const std::string& norm, GivenKeys& keys);
 
-// Keys wherever they lie: sets × n × d numbers, and offsets: none, one per key of a set (they serve all sets), or one per
-// key of each set.
+// Keys wherever they lie: sets × n × d numbers, and offsets: none, one per key of a set (they serve all
+// sets), or one per key of each set.
 struct KeyBatch {
   std::span<const double> values, offsets;
   std::size_t sets = 1, n = 0, d = 0;

@@ -63,7 +63,7 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
   expect_refused("paper --only fig3" + out(), {path("run"), "--resume", "--out"});
   // A part whose picture could do more than be seen is not taken over.
   json part = read_json(path("run/part-fig2.json"));
-  part["figures"][0][3] = "<svg><script>alert(1)</script></svg>";
+  part["figures"][0]["svg"] = "<svg><script>alert(1)</script></svg>";
   write(path("run/part-fig2.json"), part.dump());
   ASSERT_EQ(run(resume() + " --quiet").code, 0);
   EXPECT_TRUE(files_of(path("run")) == whole);
