@@ -140,12 +140,17 @@ std::vector<Measure> measures_of(const TextPlan& plan) {
   return {kTrainLoss, kHeldOutLoss, classifies(plan) ? kAccuracy : kPerplexity};
 }
 
-// Over seeds; the accuracy of a single run is a share of the texts it was tested on.
-Interval interval_of(const std::vector<const TextRun*>& runs, const Measure& measure) {
+std::vector<double> values_of(const std::vector<const TextRun*>& runs, const Measure& measure) {
   std::vector<double> values;
   for (const TextRun* run : runs) {
     if (const double value = measure.value(run->rows.back()); std::isfinite(value)) values.push_back(value);
   }
+  return values;
+}
+
+// Over seeds; the accuracy of a single run is a share of the texts it was tested on.
+Interval interval_of(const std::vector<const TextRun*>& runs, const Measure& measure) {
+  const std::vector<double> values = values_of(runs, measure);
   if (values.size() == 1 && measure.name == kAccuracy.name) {
     const TransformerLoss& tested = *runs.front()->rows.back().held_out;
     Interval interval = share_interval(
@@ -165,12 +170,11 @@ Json to_json(const Interval& interval) {
           {"high", number_or_null(interval.high)}};
 }
 
-std::string with_interval(const Interval& interval, int digits, double factor = 1) {
-  if (interval.count == 0) return "-";
-  const std::string mean = fmt::format("{:.{}f}", factor * interval.mean, digits);
-  return std::isfinite(interval.low)
-             ? fmt::format("{} ±{:.{}f}", mean, factor * interval.half_width(), digits)
-             : mean;
+std::string cell(const std::vector<const TextRun*>& runs, const Measure& measure, int digits,
+                 double unit = 1) {
+  const std::vector<double> values = values_of(runs, measure);
+  if (values.size() == 2) return mean_or_both(values, digits, unit, kOnScreen);
+  return with_interval(interval_of(runs, measure), digits, unit, kOnScreen);
 }
 
 std::string model_name(const TrainingRunId& id) {
@@ -291,22 +295,22 @@ std::string screen(const TextPlan& plan, const TextTraining& training, const Rea
   std::vector<std::vector<std::string>> rows = {
       {"norm", "runs", "steps", "train loss", classes ? "test loss" : "held-out loss",
        classes ? "accuracy %" : "perplexity", classes ? "texts seen" : "tokens seen"}};
+  std::vector<std::size_t> counts;
   for (const std::string& norm : norms_of(plan)) {
     const auto runs = sound_runs(training.runs(), norm);
+    counts.push_back(runs.size());
     std::uint64_t steps = 0;
     for (const TextRun* run : runs) steps = std::max(steps, run->step);
-    rows.push_back({norm, std::to_string(runs.size()), std::to_string(steps),
-                    with_interval(interval_of(runs, kTrainLoss), 3),
-                    with_interval(interval_of(runs, kHeldOutLoss), 3),
-                    classes ? with_interval(interval_of(runs, kAccuracy), 1, 100)
-                            : with_interval(interval_of(runs, kPerplexity), 1),
+    rows.push_back({norm, std::to_string(runs.size()), std::to_string(steps), cell(runs, kTrainLoss, 3),
+                    cell(runs, kHeldOutLoss, 3),
+                    classes ? cell(runs, kAccuracy, 1, 100) : cell(runs, kPerplexity, 1),
                     std::to_string(steps * plan.batch * (classes ? 1 : plan.context))});
   }
   std::string text = table(rows) + "\n" + texts.sentence + "\n";
   if (plan.data.generated)
     text += "The text was written by a built-in grammar: these are not results on real text.\n";
   if (plan.runs.size() > norms_of(plan).size()) {
-    text += "± is the 95 % interval over seeds.\n";
+    text += fmt::format("{}.\n", over_seeds(counts));
   } else if (classes) {
     text += "± is the 95 % interval of a share of the texts that were tested.\n";
   }
