@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "cli/interrupt.h"
+#include "cli/text_model.h"
 #include "cli/training.h"
-#include "normscope/checkpoint.h"
 #include "normscope/error.h"
 #include "normscope/statistics.h"
 #include "record/json.h"
@@ -201,49 +201,14 @@ bool leaves_model(const TextRun& run) {
   return can_be_written(run) && (!run.trouble || run.step > 0);
 }
 
-// The head of classes under the names that the Hugging Face library has for it.
-std::vector<Tensor> head_tensors(const TextRun& run) {
-  constexpr std::pair<const char*, const char*> names[] = {
-      {"pooler.weight", "bert.pooler.dense.weight"},
-      {"pooler.bias", "bert.pooler.dense.bias"},
-      {"classifier.weight", "classifier.weight"},
-      {"classifier.bias", "classifier.bias"},
-  };
-  std::vector<Tensor> tensors;
-  for (const ParameterSlot& slot : parameter_slots(run.spec)) {
-    for (const auto& [ours, theirs] : names) {
-      if (slot.name != ours) continue;
-      const auto part = std::span(run.parameters).subspan(slot.offset, slot.size());
-      std::vector<std::size_t> shape = {slot.rows, slot.cols};
-      if (slot.name.ends_with(".bias")) shape = {slot.size()};
-      tensors.push_back({theirs, DType::float32, std::move(shape), {part.begin(), part.end()}});
-    }
-  }
-  return tensors;
-}
-
-void write_model(const fs::path& directory, const TextRun& run, const ReadTexts& texts) {
-  CheckpointExtras extras;
-  for (const TokenizerFile& file : texts.tokenizer.files) extras.files.push_back({file.name, file.content});
-  extras.labels = texts.classes;
-  extras.dropout = run.spec.model.block.dropout;
-  if (run.spec.classes > 0) {
-    extras.tensors = head_tensors(run);
-    extras.padding = texts.tokenizer.padding;
-  } else {
-    extras.end_of_text = texts.tokenizer.end_of_text;
-  }
-  fs::create_directories(directory.parent_path());
-  write_checkpoint(directory, *trained_model(run.spec, run.parameters), extras);
-}
-
 // Models of the runs whose last evaluation was the first at or after a multiple of `every`.
 void save_models(const fs::path& folder, const TextTraining& training, std::uint64_t every,
                  const ReadTexts& texts) {
   for (const TextRun& run : training.runs()) {
     if (run.rows.size() < 2 || run.trouble || !can_be_written(run)) continue;
     const std::uint64_t step = run.rows.back().step, before = run.rows[run.rows.size() - 2].step;
-    if (step / every > before / every) write_model(folder / model_name(run.id, step), run, texts);
+    if (step / every > before / every)
+      write_text_model(folder / model_name(run.id, step), run, texts.tokenizer, texts.classes);
   }
 }
 
@@ -431,7 +396,9 @@ void run_text(const TextCommand& kind, const TrainTextCall& call, const Common& 
   const auto written = [&](const char* name) { return fs::exists(record->directory().path() / name); };
   if (record && !(time.steps == 0 && resume && written("results.json") && written("report.html"))) {
     for (const TextRun& run : training.runs()) {
-      if (leaves_model(run)) write_model(record->directory().path() / kModels / model_name(run), run, texts);
+      if (leaves_model(run))
+        write_text_model(record->directory().path() / kModels / model_name(run), run, texts.tokenizer,
+                         texts.classes);
     }
     record->directory().write("results.json", json_text(results));
     record->directory().write("report.html", report(kind, plan, training, texts, origin, results));
