@@ -62,7 +62,7 @@ Checkpoint open_directory(const fs::path& directory) {
   auto tensors = std::make_shared<TensorSet>(TensorSet::open(directory));
   Checkpoint checkpoint;
   checkpoint.path = directory.string();
-  checkpoint.weights = model_weights(std::move(plan), std::move(tensors), label);
+  checkpoint.weights = model_weights(std::move(plan), std::move(tensors), label, &checkpoint.notes);
   FoundTokenizer found = find_tokenizer(directory, vocabulary);
   checkpoint.tokenizer = std::move(found.tokenizer);
   checkpoint.no_tokenizer = std::move(found.reason);
