@@ -19,6 +19,8 @@ struct Checkpoint {
   std::shared_ptr<const ModelWeights> weights;
   std::optional<Tokenizer> tokenizer;
   std::string no_tokenizer;  // why there is none, as a sentence
+  // What was read in one of two ways, in sentences for the reader.
+  std::vector<std::string> notes = {};
 };
 
 // A directory, a llama2.c file (.bin, with tokenizer.bin beside it), the name of a model that

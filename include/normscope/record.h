@@ -6,23 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "normscope/provenance.h"
+
 namespace normscope {
-
-// What every number that leaves the program carries.
-struct Provenance {
-  std::string version, commit, isa;
-  std::uint64_t seed = 0;
-  int threads = 1;
-
-  static void describe(auto& visit, auto& self) {
-    visit("version", self.version, "of the program");
-    visit("commit", self.commit, "it was built from");
-    visit("isa", self.isa, "instruction set the kernels ran with");
-    visit("seed", self.seed, "of every random number");
-    visit("threads", self.threads, "used; results do not depend on it");
-  }
-};
-Provenance provenance(std::uint64_t seed, int threads);
 
 // A reader of `path` sees the old bytes or all of the new ones, whatever happens in between (kill, full disk,
 // power loss). Symbolic links are followed; pipes and devices are written to directly. Throws InputError if

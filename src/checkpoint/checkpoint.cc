@@ -6,13 +6,13 @@
 
 #include "checkpoint/config.h"
 #include "checkpoint/families.h"
-#include "checkpoint/fetched.h"
 #include "checkpoint/llama2c.h"
 #include "checkpoint/places.h"
 #include "checkpoint/small_file.h"
 #include "checkpoint/tensor_set.h"
 #include "checkpoint/tokenizer_files.h"
 #include "checkpoint/weights.h"
+#include "core/fetched.h"
 #include "io/sentence.h"
 #include "normscope/error.h"
 
@@ -62,7 +62,7 @@ Checkpoint open_directory(const fs::path& directory) {
   auto tensors = std::make_shared<TensorSet>(TensorSet::open(directory));
   Checkpoint checkpoint;
   checkpoint.path = directory.string();
-  checkpoint.weights = model_weights(std::move(plan), std::move(tensors), label);
+  checkpoint.weights = model_weights(std::move(plan), std::move(tensors), label, &checkpoint.notes);
   FoundTokenizer found = find_tokenizer(directory, vocabulary);
   checkpoint.tokenizer = std::move(found.tokenizer);
   checkpoint.no_tokenizer = std::move(found.reason);
@@ -98,7 +98,7 @@ Checkpoint open_checkpoint(const std::string& name) {
            "give a directory, a .bin file of llama2.c or an id");
   if (is_folder(name)) return open_directory(name);
   if (is_file(name)) return open_file(name);
-  if (const auto fetched = fetched_model(name)) return open_directory(*fetched);
+  if (const auto fetched = fetched_directory(name)) return open_directory(*fetched);
   if (const auto cached = in_hugging_face_cache(name)) return open_directory(*cached);
   reject_unknown(name);
 }

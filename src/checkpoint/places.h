@@ -7,9 +7,6 @@
 
 namespace normscope::checkpoint {
 
-// A variable of the environment, if it is set and not empty.
-std::optional<std::filesystem::path> path_in_environment(const char* variable);
-
 // The directory of an id ("org/name", "name") in the local Hugging Face cache, which is $HF_HUB_CACHE, else
 // $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else ~/.cache/huggingface/hub: the snapshot that
 // refs/main names, or the only one there is. Nothing if the model is not in it.

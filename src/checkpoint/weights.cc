@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "io/format.h"
 #include "io/sentence.h"
@@ -62,6 +63,18 @@ class CheckpointWeights : public ModelWeights {
   }
 
   const ModelSpec& spec() const override { return plan_.spec; }
+
+  // The Hugging Face library ties the output to the words whatever else is in the file; files with a matrix
+  // of its own there are of a model that was trained, or changed, without.
+  std::optional<std::string> ignored_output() const {
+    const auto own = spec().tied ? find_any(family().head.output, ".weight") : std::nullopt;
+    if (!own || same_numbers(*own, output_name())) return std::nullopt;
+    return fmt::format(
+        "{} holds {}, which is not {}, but {} ties the output to the words: {} is not used, as in the "
+        "Hugging Face "
+        "library. If it should be, set tie_word_embeddings to false.",
+        tensors_->label_of(*own), quoted_name(*own), quoted_name(output_name()), config_, quoted_name(*own));
+  }
 
   Matrix<float> embeddings(std::span<const std::uint32_t> ids) const override {
     if (spec().positions > 0 && ids.size() > spec().positions)
@@ -241,6 +254,21 @@ class CheckpointWeights : public ModelWeights {
       spec.head = ModelSpec::Head::linear;
     }
     spec.tied = spec.head != ModelSpec::Head::none && plan_.tie_word_embeddings;
+  }
+
+  bool same_numbers(const std::string& a, const std::string& b) const {
+    const Shape shape = tensors_->find(a)->shape;
+    if (shape.size() != 2 || shape != tensors_->find(b)->shape) return false;
+    const std::size_t step = rows_at_once(shape[1]);
+    std::vector<float> in_a(step * shape[1]), in_b(step * shape[1]);
+    for (std::size_t row = 0; row < shape[0]; row += step) {
+      const std::size_t numbers = std::min(step, shape[0] - row) * shape[1];
+      const std::span<float> of_a(in_a.data(), numbers), of_b(in_b.data(), numbers);
+      tensors_->read_rows(a, row, of_a);
+      tensors_->read_rows(b, row, of_b);
+      if (!std::equal(of_a.begin(), of_a.end(), of_b.begin())) return false;
+    }
+    return true;
   }
 
   void check_shape(const std::string& name, const Shape& expected) const {
@@ -445,8 +473,12 @@ class CheckpointWeights : public ModelWeights {
 }  // namespace
 
 std::unique_ptr<ModelWeights> model_weights(ModelPlan plan, std::shared_ptr<const TensorSource> tensors,
-                                            std::string config) {
-  return std::make_unique<CheckpointWeights>(std::move(plan), std::move(tensors), std::move(config));
+                                            std::string config, std::vector<std::string>* notes) {
+  auto weights = std::make_unique<CheckpointWeights>(std::move(plan), std::move(tensors), std::move(config));
+  if (notes != nullptr) {
+    if (auto note = weights->ignored_output()) notes->push_back(std::move(*note));
+  }
+  return weights;
 }
 
 }  // namespace normscope::checkpoint

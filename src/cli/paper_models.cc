@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "checkpoint/fetched.h"
 #include "checkpoint/places.h"
 #include "cli/model_text.h"
 #include "cli/paper_parts.h"
+#include "core/fetched.h"
 #include "normscope/error.h"
 
 namespace normscope::cli {
@@ -67,7 +67,7 @@ std::vector<std::string> models_at_hand() {
       return !id.empty() && checkpoint::in_hugging_face_cache(id);
     });
     if (cached != each.ids.end()) names.emplace_back(*cached);
-    if (const std::string fetched = each.fetched; !fetched.empty() && checkpoint::fetched_model(fetched))
+    if (const std::string fetched = each.fetched; !fetched.empty() && fetched_directory(fetched))
       names.push_back(fetched);
   }
   return names;

@@ -9,10 +9,10 @@
 
 #include "cli/model_text.h"
 #include "cli/paper_parts.h"
+#include "cli/text_model.h"
 #include "cli/training.h"
 #include "core/utf8.h"
 #include "corpus/fetched_sets.h"
-#include "normscope/checkpoint.h"
 #include "normscope/corpus.h"
 #include "normscope/error.h"
 #include "normscope/labelled_text.h"
@@ -242,18 +242,13 @@ void note_trouble(const Audit& audit, const TextStudy& study, const fs::path& di
 }
 
 // To be opened by `normscope scan`.
-void write_models(const fs::path& directory, const TextStudy& study) {
-  CheckpointExtras extras;
-  for (const TokenizerFile& file : study.tokenizer->files) extras.files.push_back({file.name, file.content});
-  extras.end_of_text = study.tokenizer->end_of_text;
-  extras.padding = study.tokenizer->padding;
+void write_models(const fs::path& directory, const TextStudy& study,
+                  const std::vector<std::string>& classes = {}) {
   for (const TextRun& run : study.training.runs()) {
     if (run.trouble) continue;
-    extras.dropout = run.spec.model.block.dropout;
     const fs::path place = directory / "models" / fmt::format("{}-seed{}", run.id.norm, run.id.seed);
     if (fs::exists(place)) continue;  // written whole or not at all, and the same each time
-    fs::create_directories(place.parent_path());
-    write_checkpoint(place, *trained_model(run.spec, run.parameters), extras);
+    write_text_model(place, run, *study.tokenizer, classes);
   }
 }
 
@@ -441,7 +436,7 @@ TextStudy study_sentiment(const Audit& audit) {
   train(study.training, &record, "Sentiment model", audit.common, audit.executor, &audit.whole);
   take_rows(study);
   note_trouble(audit, study, directory);
-  write_models(directory, study);
+  write_models(directory, study, reviews.training.classes);
 
   study.recipe.corpus = reviews.training.description;
   study.recipe.tokenizer = tokenizer->description;

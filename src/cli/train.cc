@@ -132,12 +132,12 @@ constexpr Measure kMeasures[] = {
 };
 constexpr std::pair<const char*, double> kLosses[] = {{"1.0", 1.0}, {"0.5", 0.5}, {"0.2", 0.2}};
 
-Interval interval_of(const std::vector<const MajorityRun*>& runs, const Measure& measure) {
+std::vector<double> values_of(const std::vector<const MajorityRun*>& runs, const Measure& measure) {
   std::vector<double> values;
   for (const MajorityRun* run : runs) {
     if (const double value = measure.value(run->rows.back()); std::isfinite(value)) values.push_back(value);
   }
-  return mean_interval(values);
+  return values;
 }
 
 // Steps until a loss, of those runs that got there; others would need more than they made.
@@ -191,23 +191,18 @@ Json results_json(const MajorityTraining& training, const TrainingTime& time, co
   for (const std::string& norm : norms_of(training.runs())) {
     const auto runs = runs_of(training.runs(), norm);
     Json summary = {{"norm", norm}, {"runs", runs.size()}};
-    for (const Measure& measure : kMeasures) summary[measure.name] = to_json(interval_of(runs, measure));
+    for (const Measure& measure : kMeasures)
+      summary[measure.name] = to_json(mean_interval(values_of(runs, measure)));
     for (const auto& [name, loss] : kLosses) summary["steps_to"][name] = steps_json(runs, loss);
     json["norms"].push_back(std::move(summary));
   }
   return json;
 }
 
-std::string with_interval(const Interval& interval, int digits, double factor = 1) {
-  if (interval.count == 0) return "-";
-  const std::string mean = fmt::format("{:.{}f}", factor * interval.mean, digits);
-  return interval.count < 2 ? mean : fmt::format("{} ±{:.{}f}", mean, factor * interval.half_width(), digits);
-}
-
 // The mean if all runs got there, "-" if none did; otherwise the median of all and how many did.
 std::string steps_cell(const std::vector<const MajorityRun*>& runs, double loss) {
   const std::vector<double> steps = steps_of(runs, loss);
-  if (steps.empty() || steps.size() == runs.size()) return with_interval(mean_interval(steps), 0);
+  if (steps.empty() || steps.size() == runs.size()) return mean_or_both(steps, 0, 1, kOnScreen);
   std::vector<Range> ranges;
   ranges.reserve(runs.size());
   for (const double value : steps) ranges.push_back({value, value});
@@ -236,12 +231,14 @@ std::string screen(const MajorityTraining& training, const TrainingTime& time) {
   std::vector<std::vector<std::string>> rows = {{"norm", "runs", "steps", "train loss", "test loss",
                                                  "accuracy %", "whole seq. %", "angle to 1", "entropy",
                                                  "from uniform", "to 1.0", "to 0.5", "to 0.2"}};
+  std::vector<std::size_t> counts;
   for (const std::string& norm : norms_of(training.runs())) {
     const auto runs = runs_of(training.runs(), norm);
+    counts.push_back(runs.size());
     std::uint64_t steps = 0;
     for (const MajorityRun* run : runs) steps = std::max(steps, run->step);
     const auto cell = [&](std::size_t measure, int digits, double factor = 1) {
-      return with_interval(interval_of(runs, kMeasures[measure]), digits, factor);
+      return mean_or_both(values_of(runs, kMeasures[measure]), digits, factor, kOnScreen);
     };
     rows.push_back({norm, std::to_string(runs.size()), std::to_string(steps), cell(0, 3), cell(1, 3),
                     cell(2, 1, 100), cell(3, 1, 100), cell(4, 1) + "°", cell(6, 2), cell(7, 3),
@@ -260,8 +257,8 @@ std::string screen(const MajorityTraining& training, const TrainingTime& time) {
       "{:.2f}.\n",
       task.classes, task.length, task.margin, uniform_entropy(training.settings()));
   if (time.steps > 0) {
-    text += fmt::format("{:.2f} ms per step over {} steps in {}; ± is the 95 % interval over seeds.\n",
-                        time.ms_per_step(), time.steps, duration(time.seconds));
+    text += fmt::format("{:.2f} ms per step over {} steps in {}; {}.\n", time.ms_per_step(), time.steps,
+                        duration(time.seconds), over_seeds(counts));
   }
   return text;
 }

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "cli/interrupt.h"
+#include "cli/text_model.h"
 #include "cli/training.h"
-#include "normscope/checkpoint.h"
 #include "normscope/error.h"
 #include "normscope/statistics.h"
 #include "record/json.h"
@@ -140,12 +140,17 @@ std::vector<Measure> measures_of(const TextPlan& plan) {
   return {kTrainLoss, kHeldOutLoss, classifies(plan) ? kAccuracy : kPerplexity};
 }
 
-// Over seeds; the accuracy of a single run is a share of the texts it was tested on.
-Interval interval_of(const std::vector<const TextRun*>& runs, const Measure& measure) {
+std::vector<double> values_of(const std::vector<const TextRun*>& runs, const Measure& measure) {
   std::vector<double> values;
   for (const TextRun* run : runs) {
     if (const double value = measure.value(run->rows.back()); std::isfinite(value)) values.push_back(value);
   }
+  return values;
+}
+
+// Over seeds; the accuracy of a single run is a share of the texts it was tested on.
+Interval interval_of(const std::vector<const TextRun*>& runs, const Measure& measure) {
+  const std::vector<double> values = values_of(runs, measure);
   if (values.size() == 1 && measure.name == kAccuracy.name) {
     const TransformerLoss& tested = *runs.front()->rows.back().held_out;
     Interval interval = share_interval(
@@ -165,12 +170,11 @@ Json to_json(const Interval& interval) {
           {"high", number_or_null(interval.high)}};
 }
 
-std::string with_interval(const Interval& interval, int digits, double factor = 1) {
-  if (interval.count == 0) return "-";
-  const std::string mean = fmt::format("{:.{}f}", factor * interval.mean, digits);
-  return std::isfinite(interval.low)
-             ? fmt::format("{} ±{:.{}f}", mean, factor * interval.half_width(), digits)
-             : mean;
+std::string cell(const std::vector<const TextRun*>& runs, const Measure& measure, int digits,
+                 double unit = 1) {
+  const std::vector<double> values = values_of(runs, measure);
+  if (values.size() == 2) return mean_or_both(values, digits, unit, kOnScreen);
+  return with_interval(interval_of(runs, measure), digits, unit, kOnScreen);
 }
 
 std::string model_name(const TrainingRunId& id) {
@@ -197,49 +201,14 @@ bool leaves_model(const TextRun& run) {
   return can_be_written(run) && (!run.trouble || run.step > 0);
 }
 
-// The head of classes under the names that the Hugging Face library has for it.
-std::vector<Tensor> head_tensors(const TextRun& run) {
-  constexpr std::pair<const char*, const char*> names[] = {
-      {"pooler.weight", "bert.pooler.dense.weight"},
-      {"pooler.bias", "bert.pooler.dense.bias"},
-      {"classifier.weight", "classifier.weight"},
-      {"classifier.bias", "classifier.bias"},
-  };
-  std::vector<Tensor> tensors;
-  for (const ParameterSlot& slot : parameter_slots(run.spec)) {
-    for (const auto& [ours, theirs] : names) {
-      if (slot.name != ours) continue;
-      const auto part = std::span(run.parameters).subspan(slot.offset, slot.size());
-      std::vector<std::size_t> shape = {slot.rows, slot.cols};
-      if (slot.name.ends_with(".bias")) shape = {slot.size()};
-      tensors.push_back({theirs, DType::float32, std::move(shape), {part.begin(), part.end()}});
-    }
-  }
-  return tensors;
-}
-
-void write_model(const fs::path& directory, const TextRun& run, const ReadTexts& texts) {
-  CheckpointExtras extras;
-  for (const TokenizerFile& file : texts.tokenizer.files) extras.files.push_back({file.name, file.content});
-  extras.labels = texts.classes;
-  extras.dropout = run.spec.model.block.dropout;
-  if (run.spec.classes > 0) {
-    extras.tensors = head_tensors(run);
-    extras.padding = texts.tokenizer.padding;
-  } else {
-    extras.end_of_text = texts.tokenizer.end_of_text;
-  }
-  fs::create_directories(directory.parent_path());
-  write_checkpoint(directory, *trained_model(run.spec, run.parameters), extras);
-}
-
 // Models of the runs whose last evaluation was the first at or after a multiple of `every`.
 void save_models(const fs::path& folder, const TextTraining& training, std::uint64_t every,
                  const ReadTexts& texts) {
   for (const TextRun& run : training.runs()) {
     if (run.rows.size() < 2 || run.trouble || !can_be_written(run)) continue;
     const std::uint64_t step = run.rows.back().step, before = run.rows[run.rows.size() - 2].step;
-    if (step / every > before / every) write_model(folder / model_name(run.id, step), run, texts);
+    if (step / every > before / every)
+      write_text_model(folder / model_name(run.id, step), run, texts.tokenizer, texts.classes);
   }
 }
 
@@ -291,22 +260,22 @@ std::string screen(const TextPlan& plan, const TextTraining& training, const Rea
   std::vector<std::vector<std::string>> rows = {
       {"norm", "runs", "steps", "train loss", classes ? "test loss" : "held-out loss",
        classes ? "accuracy %" : "perplexity", classes ? "texts seen" : "tokens seen"}};
+  std::vector<std::size_t> counts;
   for (const std::string& norm : norms_of(plan)) {
     const auto runs = sound_runs(training.runs(), norm);
+    counts.push_back(runs.size());
     std::uint64_t steps = 0;
     for (const TextRun* run : runs) steps = std::max(steps, run->step);
-    rows.push_back({norm, std::to_string(runs.size()), std::to_string(steps),
-                    with_interval(interval_of(runs, kTrainLoss), 3),
-                    with_interval(interval_of(runs, kHeldOutLoss), 3),
-                    classes ? with_interval(interval_of(runs, kAccuracy), 1, 100)
-                            : with_interval(interval_of(runs, kPerplexity), 1),
+    rows.push_back({norm, std::to_string(runs.size()), std::to_string(steps), cell(runs, kTrainLoss, 3),
+                    cell(runs, kHeldOutLoss, 3),
+                    classes ? cell(runs, kAccuracy, 1, 100) : cell(runs, kPerplexity, 1),
                     std::to_string(steps * plan.batch * (classes ? 1 : plan.context))});
   }
   std::string text = table(rows) + "\n" + texts.sentence + "\n";
   if (plan.data.generated)
     text += "The text was written by a built-in grammar: these are not results on real text.\n";
   if (plan.runs.size() > norms_of(plan).size()) {
-    text += "± is the 95 % interval over seeds.\n";
+    text += fmt::format("{}.\n", over_seeds(counts));
   } else if (classes) {
     text += "± is the 95 % interval of a share of the texts that were tested.\n";
   }
@@ -427,7 +396,9 @@ void run_text(const TextCommand& kind, const TrainTextCall& call, const Common& 
   const auto written = [&](const char* name) { return fs::exists(record->directory().path() / name); };
   if (record && !(time.steps == 0 && resume && written("results.json") && written("report.html"))) {
     for (const TextRun& run : training.runs()) {
-      if (leaves_model(run)) write_model(record->directory().path() / kModels / model_name(run), run, texts);
+      if (leaves_model(run))
+        write_text_model(record->directory().path() / kModels / model_name(run), run, texts.tokenizer,
+                         texts.classes);
     }
     record->directory().write("results.json", json_text(results));
     record->directory().write("report.html", report(kind, plan, training, texts, origin, results));

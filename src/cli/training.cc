@@ -150,6 +150,14 @@ std::vector<std::string> parse_norms(const std::string& text) {
   return norms;
 }
 
+std::string over_seeds(std::span<const std::size_t> runs) {
+  const bool two = std::find(runs.begin(), runs.end(), 2) != runs.end();
+  const bool other = std::any_of(runs.begin(), runs.end(), [](std::size_t count) { return count != 2; });
+  std::string text = other ? "± is the 95 % interval over seeds" : "";
+  if (two) text += fmt::format("{}of two seeds both values are shown", other ? "; " : "");
+  return text;
+}
+
 void write_geometry(const RunDirectory& directory, std::span<const MajorityRun> runs) {
   std::vector<Tensor> tensors;
   for (const MajorityRun& run : runs) {

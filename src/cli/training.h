@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "core/number_text.h"
 #include "normscope/majority.h"
 #include "normscope/text_training.h"
 #include "record/majority_record.h"
@@ -46,6 +47,11 @@ TrainingTime train(TextTraining& training, TextRecord* record, const std::string
 std::vector<std::uint64_t> parse_seeds(const std::string& seeds, const Common& common, bool seed_given);
 // Names of norms with commas, each once.
 std::vector<std::string> parse_norms(const std::string& text);
+
+// How a mean over seeds is written in a table on the screen.
+inline constexpr IntervalStyle kOnScreen{.sign = " ±", .none = "-"};
+// What such a table shows, given the number of runs of every norm: an interval, or both values of two.
+std::string over_seeds(std::span<const std::size_t> runs);
 
 // geometry.safetensors: the keys and queries of every run.
 void write_geometry(const RunDirectory& directory, std::span<const MajorityRun> runs);

@@ -4,14 +4,14 @@
 
 #include <span>
 
-#include "checkpoint/fetched.h"
+#include "core/fetched.h"
 #include "corpus/plain_text.h"
 #include "io/sentence.h"
 
 namespace normscope::corpus {
 
 std::filesystem::path fetched_set(const std::string& name) {
-  const auto directory = checkpoint::fetched_model(name);
+  const auto directory = fetched_directory(name);
   if (!directory)
     io::reject(io::quoted_name(name), "is not on this machine yet",
                fmt::format("get it with: normscope data get {}", name));
@@ -19,7 +19,7 @@ std::filesystem::path fetched_set(const std::string& name) {
 }
 
 bool has_fetched(const std::string& name) {
-  return checkpoint::fetched_model(name).has_value();
+  return fetched_directory(name).has_value();
 }
 
 ImdbReviews::ImdbReviews() {

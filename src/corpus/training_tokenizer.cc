@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "checkpoint/fetched.h"
 #include "checkpoint/small_file.h"
 #include "checkpoint/tokenizer_files.h"
+#include "core/fetched.h"
 #include "corpus/fetched_sets.h"
 #include "io/sentence.h"
 #include "normscope/error.h"
@@ -140,9 +140,9 @@ TrainingTokenizer from_directory(const std::string& name, const std::string& wha
   return made(name, what, *found.tokenizer, std::move(files));
 }
 
-std::optional<fs::path> fetched_directory(const std::string& name) {
-  if (const auto own = checkpoint::fetched_model(name)) return *own;
-  const auto all = checkpoint::fetched_model("tokenizers");
+std::optional<fs::path> tokenizer_directory(const std::string& name) {
+  if (const auto own = fetched_directory(name)) return *own;
+  const auto all = fetched_directory("tokenizers");
   if (!all || name.empty() || name.front() == '.' || name.find('/') != std::string::npos) return std::nullopt;
   const fs::path directory = fs::path(*all) / name;
   return is_folder(directory) ? std::optional(directory) : std::nullopt;
@@ -216,7 +216,7 @@ TrainingTokenizer training_tokenizer(const std::string& name) {
     Tokenizer tokenizer = Tokenizer::from_json(file.content, io::quoted_path(name));
     return made(name, io::quoted_path(name), std::move(tokenizer), {std::move(file)});
   }
-  if (const auto directory = fetched_directory(name))
+  if (const auto directory = tokenizer_directory(name))
     return from_directory(name, name == "gpt2-bpe" ? "GPT-2's BPE" : fmt::format("Tokenizer '{}'", name),
                           *directory);
   if (name == "gpt2-bpe" || name == "bert")
@@ -228,7 +228,7 @@ TrainingTokenizer training_tokenizer(const std::string& name) {
 }
 
 TrainingTokenizer default_language_tokenizer() {
-  return training_tokenizer(fetched_directory("gpt2-bpe") ? "gpt2-bpe" : "bytes");
+  return training_tokenizer(tokenizer_directory("gpt2-bpe") ? "gpt2-bpe" : "bytes");
 }
 
 TrainingTokenizer word_tokenizer(std::span<const std::string_view> texts, std::size_t most) {
@@ -260,7 +260,7 @@ TrainingTokenizer word_tokenizer(std::span<const std::string_view> texts, std::s
 }
 
 TrainingTokenizer default_text_tokenizer(std::span<const std::string_view> texts, std::size_t most) {
-  return fetched_directory("bert") ? training_tokenizer("bert") : word_tokenizer(texts, most);
+  return tokenizer_directory("bert") ? training_tokenizer("bert") : word_tokenizer(texts, most);
 }
 
 }  // namespace normscope

@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-#include "checkpoint/fetched.h"
+#include "core/fetched.h"
 #include "normscope/error.h"
 
 namespace normscope::fetch {
@@ -10,7 +10,7 @@ namespace normscope::fetch {
 namespace fs = std::filesystem;
 
 fs::path data_directory() {
-  if (const auto directory = checkpoint::data_directory()) return *directory;
+  if (const auto directory = normscope::data_directory()) return *directory;
   throw InputError(
       "Neither NORMSCOPE_DATA nor HOME is set; set NORMSCOPE_DATA to a directory for fetched data.");
 }

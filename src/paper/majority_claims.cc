@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "core/number_text.h"
 #include "normscope/statistics.h"
 #include "train/runs_by_norm.h"
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/number_text.h"
 #include "normscope/statistics.h"
 
 namespace normscope {
@@ -630,10 +631,6 @@ std::vector<TextEvidence> of_sentences(std::span<const TextEvidence> runs) {
 
 constexpr double kZeros[] = {0, 0, 0, 0};
 
-std::string number(double value) {
-  return fmt::format("{:g}", value);
-}
-
 }  // namespace
 
 bool TextRecipe::at_published_scale() const {
@@ -784,11 +781,11 @@ ReportTable language_recipe(const TextRecipe& recipe) {
                         static_cast<double>(seen) /
                             static_cast<double>(std::max<std::uint64_t>(1, recipe.training_tokens)),
                         recipe.training_tokens)},
-           {"AdamW, linear to 0 from", "5e-05", number(recipe.learning_rate)},
+           {"AdamW, linear to 0 from", "5e-05", significant(recipe.learning_rate, 6)},
            {"learning rates of all steps, summed", "1.25",
             fmt::format("{:.3g}", recipe.learning_rate * static_cast<double>(recipe.steps) / 2)},
-           {"dropout", "0.1", number(recipe.dropout)},
-           {"eps of LayerNorm", "GPT-2's, 1e-05", number(recipe.eps)},
+           {"dropout", "0.1", significant(recipe.dropout, 6)},
+           {"eps of LayerNorm", "GPT-2's, 1e-05", significant(recipe.eps, 6)},
            {"windows looked at", "1000 of 768 to 1024 tokens (SQuAD)",
             fmt::format("{} of {} tokens, held out", recipe.windows, recipe.context)}}};
 }
@@ -802,8 +799,8 @@ ReportTable sentiment_recipe(const TextRecipe& recipe) {
        {"steps", "50000", std::to_string(recipe.steps)},
        {"texts of a step, tokens at most", "32 × 128", fmt::format("{} × {}", recipe.batch, recipe.context)},
        {"hidden units of a feed-forward part", "3072", std::to_string(recipe.feed_forward)},
-       {"AdamW, linear to 0 from", "5e-05", number(recipe.learning_rate)},
-       {"dropout", "0.1", number(recipe.dropout)},
+       {"AdamW, linear to 0 from", "5e-05", significant(recipe.learning_rate, 6)},
+       {"dropout", "0.1", significant(recipe.dropout, 6)},
        {"sentences looked at", "a dozen shown",
         fmt::format("{} ({})", recipe.sentences, recipe.sentence_source)}}};
 }

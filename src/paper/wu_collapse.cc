@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/number_text.h"
 #include "report/collapse_page.h"
 
 namespace normscope {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/number_text.h"
 #include "normscope/random.h"
 #include "normscope/report.h"
 #include "normscope/statistics.h"
@@ -48,8 +49,9 @@ FinalRanks coupled(const WuSettings& settings, double w, const Executor& executo
   return final_ranks({2, 2, w, settings.starts, settings.layers, settings.seed}, executor);
 }
 
-std::string percent(const Interval& share) {
-  return fmt::format("{:.2f} % [{:.2f}, {:.2f}]", 100 * share.mean, 100 * share.low, 100 * share.high);
+std::string with_brackets(const Interval& share) {
+  return fmt::format("{} [{}, {}]", percent(share.mean, 2), fixed(100 * share.low, 2),
+                     fixed(100 * share.high, 2));
 }
 
 void append(std::string& list, const std::string& entry) {
@@ -70,8 +72,8 @@ Claim first_token_claim(const WuSettings& settings) {
     });
   }
   const Interval share = share_interval(arrived, settings.starts);
-  claim.measured = fmt::format("{} of {} starts within {:g} after {} layers at each of {} w", percent(share),
-                               share.count, near, layers, settings.all_w.size());
+  claim.measured = fmt::format("{} of {} starts within {:g} after {} layers at each of {} w",
+                               with_brackets(share), share.count, near, layers, settings.all_w.size());
   claim.holds = share.low > 0.99 ? Holds::yes : Holds::no;
   claim.why =
       "Token 1 sees itself only: (x, y) becomes a multiple of (x, y + wtx), at a distance of about "
@@ -90,8 +92,8 @@ Claim arcs_claim(const WuSettings& settings, const Executor& executor) {
     mismatches += basin.mismatches;
     singular += basin.zero_rows;
     furthest = std::max(furthest, std::fabs(basin.share - basin.formula));
-    append(claim.published, fmt::format("{:.2f} % (w {:g})", 100 * basin.formula, w));
-    append(claim.measured, fmt::format("{:.2f} %", 100 * basin.share));
+    append(claim.published, fmt::format("{} (w {:g})", percent(basin.formula, 2), w));
+    append(claim.measured, percent(basin.share, 2));
   }
   claim.published = "½ − arcsin(1/w)/2π of the circle: " + claim.published;
   claim.holds = mismatches == 0 ? Holds::yes : Holds::no;
@@ -115,7 +117,7 @@ Claim coupled_claim(const WuSettings& settings, const Executor& executor) {
     less = less && share.high < arc_share(w);
     all_above = all_above && share.low > 0;
     append(claim.published, fmt::format("{:.1f} % (w {:g})", 100 * arc_share(w), w));
-    append(claim.measured, percent(share));
+    append(claim.measured, with_brackets(share));
   }
   claim.holds = less ? Holds::conditionally : all_above ? Holds::yes : Holds::open;
   claim.condition = "token 1 has converged before token 2 moves, as the figure draws it";
@@ -171,7 +173,7 @@ std::vector<Claim> claims_of_wu1(const WuSettings& settings, const Executor& exe
       claim_of("Wu Fig. 1", "With LayerNorm they need not: token 1 goes to (0, ±1), token 2 to B", "picture");
   const FinalRanks ranks = coupled(settings, settings.w, executor);
   const Interval share = share_interval(ranks.ranks[2], ranks.starts);
-  with.measured = fmt::format("{} of random starts stay apart, w = {:g}", percent(share), settings.w);
+  with.measured = fmt::format("{} of random starts stay apart, w = {:g}", with_brackets(share), settings.w);
   with.holds = share.low > 0 ? Holds::yes : Holds::open;
   with.why = fmt::format(
       "{} starts, {} layers, {} not settled, {} with a zero row. Most starts collapse all the same.",

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/number_text.h"
 #include "paper_texts.h"
 #include "report/collapse_page.h"
 

@@ -81,10 +81,6 @@ bool holds_nothing(const fs::path& directory) {
 
 }  // namespace
 
-Provenance provenance(std::uint64_t seed, int threads) {
-  return {version(), commit(), instruction_set(), seed, threads};
-}
-
 nlohmann::ordered_json to_json(const Provenance& provenance) {
   return {{"version", provenance.version},
           {"commit", provenance.commit},

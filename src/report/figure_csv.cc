@@ -2,18 +2,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/number_text.h"
 #include "normscope/report.h"
 #include "report/draw.h"
 
 namespace normscope {
 namespace {
-
-// What is not finite is an empty field.
-std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "";
-}
 
 using draw::csv_field;
 
@@ -33,14 +28,14 @@ std::string curves_csv(const CurveFigure& figure) {
     for (const auto& curve : panel.curves) {
       for (std::size_t i = 0; i < draw::length(curve); ++i) {
         csv += fmt::format("{},{},{},{},{},{}\n", csv_field(panel.title), csv_field(curve.name),
-                           number(curve.x[i]), number(curve.y[i]),
-                           draw::has_band(curve) ? number(curve.low[i]) : "",
-                           draw::has_band(curve) ? number(curve.high[i]) : "");
+                           all_digits(curve.x[i]), all_digits(curve.y[i]),
+                           draw::has_band(curve) ? all_digits(curve.low[i]) : "",
+                           draw::has_band(curve) ? all_digits(curve.high[i]) : "");
       }
     }
     for (const auto& mark : panel.marks) {
       csv += fmt::format("{},{},{},{},,\n", csv_field(panel.title), csv_field("published: " + mark.name),
-                         number(mark.x), number(mark.y));
+                         all_digits(mark.x), all_digits(mark.y));
     }
   }
   return csv;
@@ -51,8 +46,8 @@ std::string scatter_csv(const ScatterFigure& figure) {
   for (const auto& panel : figure.panels) {
     for (const auto& group : panel.groups) {
       for (const auto& point : group.points) {
-        csv += fmt::format("{},{},{},{},{}\n", csv_field(panel.title), csv_field(group.name), number(point.x),
-                           number(point.y), number(point.z));
+        csv += fmt::format("{},{},{},{},{}\n", csv_field(panel.title), csv_field(group.name),
+                           all_digits(point.x), all_digits(point.y), all_digits(point.z));
       }
     }
   }

@@ -6,15 +6,15 @@
 #include <cmath>
 #include <utility>
 
+#include "core/number_text.h"
+
 namespace normscope {
 namespace {
 
 constexpr std::size_t kMostCurves = 8, kBins = 40, kMostRows = 50;
 
 std::string counted(std::size_t part, std::size_t whole) {
-  return whole == 0 ? "0"
-                    : fmt::format("{} ({:.1f} %)", part,
-                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return whole == 0 ? "0" : fmt::format("{} ({})", part, percent_of(part, whole, 1));
 }
 
 struct Bins {
@@ -114,12 +114,12 @@ ReportTable keys_table(const KeysRun& run, std::size_t most) {
   for (std::size_t s = 0; s < std::min(most, run.sets.size()); ++s) {
     const KeysRun::Set& set = run.sets[s];
     const auto least = std::min_element(set.margins.begin(), set.margins.end());
-    table.rows.push_back(
-        {std::to_string(s), std::to_string(set.n), std::to_string(set.d), std::to_string(set.rank),
-         counted(set.counts.selectable, set.n), std::to_string(set.robust.selectable),
-         counted(set.counts.tied, set.n), std::to_string(set.robust.tied),
-         counted(set.counts.unselectable, set.n), std::to_string(set.robust.unselectable),
-         least == set.margins.end() || !std::isfinite(*least) ? "–" : fmt::format("{:.4g}", *least)});
+    table.rows.push_back({std::to_string(s), std::to_string(set.n), std::to_string(set.d),
+                          std::to_string(set.rank), counted(set.counts.selectable, set.n),
+                          std::to_string(set.robust.selectable), counted(set.counts.tied, set.n),
+                          std::to_string(set.robust.tied), counted(set.counts.unselectable, set.n),
+                          std::to_string(set.robust.unselectable),
+                          least == set.margins.end() ? "–" : significant(*least, 4)});
   }
   return table;
 }

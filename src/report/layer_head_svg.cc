@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_text.h"
 #include "normscope/report.h"
 #include "report/draw.h"
 
@@ -188,7 +189,7 @@ std::string layer_head_csv(const LayerHeadFigure& figure) {
   for (const Panel& panel : figure.panels) {
     for (std::size_t i = 0; i < std::min(panel.values.size(), figure.layers * figure.heads); ++i) {
       csv += fmt::format("{},{},{},{}\n", draw::csv_field(panel.title), i / figure.heads, i % figure.heads,
-                         std::isfinite(panel.values[i]) ? fmt::format("{}", panel.values[i]) : "");
+                         all_digits(panel.values[i]));
     }
   }
   return csv;

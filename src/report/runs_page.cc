@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/number_text.h"
 #include "normscope/error.h"
 #include "report/collapse_page.h"
 #include "report/keys_page.h"
@@ -201,13 +202,10 @@ PageSection collapse_section(const RunFiles& run) {
   for (const Json& curve : curves) {
     if (table.rows.size() > kMostRows) break;
     const Json& rate = object_of(curve, "rate");
-    const auto number = [](double value) {
-      return std::isfinite(value) ? fmt::format("{:.3f}", value) : "–";
-    };
     table.rows.push_back(
-        {text_of(curve, "group") + ", " + text_of(curve, "name"), number(number_of(rate, "factor")),
+        {text_of(curve, "group") + ", " + text_of(curve, "name"), fixed(number_of(rate, "factor"), 3),
          std::isfinite(number_of(rate, "low"))
-             ? fmt::format("{} to {}", number(number_of(rate, "low")), number(number_of(rate, "high")))
+             ? fmt::format("{} to {}", fixed(number_of(rate, "low"), 3), fixed(number_of(rate, "high"), 3))
              : "– (one sample)"});
   }
   section.tables.push_back(std::move(table));
@@ -242,9 +240,6 @@ PageSection equilibria_section(const RunFiles& run) {
   section.verdict = text_of(run.results, "verdict");
   ReportTable table{"How often the tokens stay apart",
                     {{"w", "token 1 fixed", "½ − arcsin(1/w)/2π", "both moving", "starts", "zero rows"}}};
-  const auto percent = [](double share) {
-    return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–";
-  };
   for (const Json& json : array_of(run.results, "weights")) {
     if (table.rows.size() > kMostRows) break;
     EquilibriaRun::Weight weight;
@@ -254,9 +249,9 @@ PageSection equilibria_section(const RunFiles& run) {
     weight.arc.formula = number_of(arc, "formula");
     weight.coupled = ranks_of(object_of(json, "coupled"));
     const double starts = static_cast<double>(std::max<std::size_t>(1, weight.coupled.starts));
-    table.rows.push_back({fmt::format("{:g}", weight.w), percent(number_of(arc, "share")),
-                          percent(weight.arc.formula),
-                          percent(static_cast<double>(weight.coupled.ranks[2]) / starts),
+    table.rows.push_back({fmt::format("{:g}", weight.w), percent(number_of(arc, "share"), 2),
+                          percent(weight.arc.formula, 2),
+                          percent(static_cast<double>(weight.coupled.ranks[2]) / starts, 2),
                           std::to_string(weight.coupled.starts), std::to_string(weight.coupled.zero_rows)});
     if (section.figures.size() >= kMostWeights) continue;
     for (const Json& path : array_of(json, "trajectories")) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/number_text.h"
 #include "normscope/statistics.h"
 
 namespace normscope {
@@ -89,11 +90,7 @@ std::string last_value(std::span<const TrainingSeries> series, const std::string
     if (each.norm == norm && !each.rows.empty() && std::isfinite(each.rows.back().values[measure]))
       values.push_back(factor * each.rows.back().values[measure]);
   }
-  const Interval interval = mean_interval(values);
-  if (interval.count == 0) return "–";
-  return interval.count == 1
-             ? fmt::format("{:.{}f}", interval.mean, digits)
-             : fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half_width(), digits);
+  return with_interval(mean_interval(values), digits, 1, {.none = "–"});
 }
 
 std::string seeds_of(std::span<const TrainingSeries> series) {

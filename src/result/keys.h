@@ -3,7 +3,7 @@
 #include <string>
 
 #include "normscope/keys.h"
-#include "normscope/record.h"
+#include "normscope/provenance.h"
 #include "normscope/tensor_file.h"
 #include "result/describe.h"
 

@@ -164,6 +164,13 @@ TEST_F(PaperCommand, TextPartsTrainLookAtKeysAndGoOn) {
     EXPECT_NE(page.find(words), std::string::npos) << words;
   EXPECT_EQ(page.find("<b>Markup"), std::string::npos);
   EXPECT_TRUE(fs::exists(path("run/language/models/center-seed11/config.json")));
+  // A classifier is whole: what pools, what classifies, and what the classes are called.
+  const std::string classifier = path("run/sentiment/models/none-seed11");
+  const json labels = read_json(classifier + "/config.json")["id2label"];
+  EXPECT_EQ(labels.size(), 2) << labels;
+  const std::string tensors = read(classifier + "/normscope.safetensors");
+  for (const char* name : {"classifier.weight", "classifier.bias", "bert.pooler.dense.weight"})
+    EXPECT_NE(tensors.find(name), std::string::npos) << name;
   EXPECT_TRUE(fs::exists(path("run/language/keys-layernorm-seed42-step4.json")));
 
   // Gone on with when finished, and with parts, keys and models lost.

@@ -1,4 +1,6 @@
 // What `normscope train majority` prints and leaves behind, through wrong calls, kills and full disks.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -122,12 +124,25 @@ TEST_F(TrainCommand, JsonHasEveryDocumentedMember) {
 }
 
 TEST_F(TrainCommand, TheScreenHasARowPerNorm) {
-  const Outcome outcome = run(kSmall + "--norm layernorm,published --seeds 2");
+  const Outcome outcome = run(kSmall + "--norm layernorm,published --seeds 3");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   for (const char* word : {"layernorm", "published", "test loss", "accuracy %", "angle to 1", "to 0.5",
-                           "5 classes", "ms per step over 240 steps", "95 %"})
+                           "5 classes", "ms per step over 360 steps", " ±", "95 %"})
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word << " is missing in:\n" << outcome.out;
+}
+
+TEST_F(TrainCommand, OfTwoSeedsTheScreenShowsBothValues) {
+  const std::string call = kSmall + "--norm layernorm --seeds 2";
+  const Outcome outcome = run(call);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json runs = result_of(call)["runs"];
+  ASSERT_EQ(runs.size(), 2);
+  const std::string losses =
+      fmt::format("{:.3f}, {:.3f}", runs[0]["test_loss"].get<double>(), runs[1]["test_loss"].get<double>());
+  EXPECT_NE(outcome.out.find(losses), std::string::npos) << losses << " is missing in:\n" << outcome.out;
+  EXPECT_NE(outcome.out.find("of two seeds both values are shown"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("±"), std::string::npos) << outcome.out;
 }
 
 TEST_F(TrainCommand, SeedsAreACountOrAList) {

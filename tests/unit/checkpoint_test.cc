@@ -290,6 +290,21 @@ TEST(CheckpointLlama, TiedHeadIsTheWordEmbeddingAndNoHeadIsNone) {
   EXPECT_EQ(checkpoint.weights->head().output.values(), model.vector("model.embed_tokens.weight"));
 }
 
+TEST(CheckpointLlama, AnOutputThatTyingLeavesUnusedIsTold) {
+  TinyCheckpoint model = tiny_llama();
+  EXPECT_TRUE(opened(model).notes.empty());
+  model.config["tie_word_embeddings"] = true;
+  const Checkpoint checkpoint = opened(model);
+  EXPECT_EQ(checkpoint.weights->head().output.values(), model.vector("model.embed_tokens.weight"));
+  ASSERT_EQ(checkpoint.notes.size(), 1);
+  expect_mentions(checkpoint.notes[0], {"model.safetensors", "lm_head.weight", "model.embed_tokens.weight",
+                                        "config.json", "tie_word_embeddings"});
+  Tensor same = model.tensors.at("model.embed_tokens.weight");
+  same.name = "lm_head.weight";
+  model.tensors.insert_or_assign(same.name, same);
+  EXPECT_TRUE(opened(model).notes.empty());
+}
+
 TEST(CheckpointLlama, HeadsMayBeOfAnotherWidthThanTheModel) {
   TinyCheckpoint model = tiny_llama();
   model.config["head_dim"] = 4;

@@ -1,0 +1,23 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace normscope {
+
+// What every number that leaves the program carries.
+struct Provenance {
+  std::string version, commit, isa;
+  std::uint64_t seed = 0;
+  int threads = 1;
+
+  static void describe(auto& visit, auto& self) {
+    visit("version", self.version, "of the program");
+    visit("commit", self.commit, "it was built from");
+    visit("isa", self.isa, "instruction set the kernels ran with");
+    visit("seed", self.seed, "of every random number");
+    visit("threads", self.threads, "used; results do not depend on it");
+  }
+};
+Provenance provenance(std::uint64_t seed, int threads);
+
+}  // namespace normscope

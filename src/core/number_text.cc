@@ -1,0 +1,79 @@
+#include "core/number_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace normscope {
+
+std::string fixed(double value, int digits, std::string_view none) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : std::string(none);
+}
+
+std::string significant(double value, int digits, std::string_view none) {
+  return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : std::string(none);
+}
+
+std::string all_digits(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
+}
+
+std::string percent(double share, int digits, std::string_view none) {
+  return std::isfinite(share) ? fmt::format("{:.{}f} %", 100 * share, digits) : std::string(none);
+}
+
+std::string percent_of(std::size_t part, std::size_t whole, int digits) {
+  // Multiplied first, so that 3 of 80 are 3.75 % exactly.
+  return fmt::format("{:.{}f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole), digits);
+}
+
+std::string with_interval(const Interval& interval, int digits, double unit, IntervalStyle style) {
+  if (interval.count == 0) return std::string(style.none);
+  const std::string mean = fmt::format("{:.{}f}", unit * interval.mean, digits);
+  if (!std::isfinite(interval.half_width())) return mean;
+  return fmt::format("{}{}{:.{}f}", mean, style.sign, unit * interval.half_width(), digits);
+}
+
+std::string with_interval(const Interval& interval) {
+  const double half = interval.half_width();
+  if (interval.count < 2 || !std::isfinite(half)) return fmt::format("{:.2g}", interval.mean);
+  const double size = std::abs(interval.mean);
+  if (!(half > 0) || size < 1e-3 || size >= 1e5) return fmt::format("{:.2g} ± {:.1g}", interval.mean, half);
+  const int digits = std::clamp(static_cast<int>(-std::floor(std::log10(half))), 0, 4);
+  return fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, half, digits);
+}
+
+std::string mean_or_both(std::span<const double> values, int digits, double unit, IntervalStyle style) {
+  if (values.size() == 2)
+    return fmt::format("{:.{}f}, {:.{}f}", unit * values[0], digits, unit * values[1], digits);
+  return with_interval(mean_interval(values), digits, unit, style);
+}
+
+std::string with_interval(const RatioInterval& ratio) {
+  if (ratio.count == 0) return "not run";
+  // What lies from low to high, if either may be unknown.
+  const auto range = [](double low, double high, const char* times) {
+    if (low == high) return fmt::format("{:.2f}{}", low, times);
+    if (low > 0 && std::isfinite(high)) return fmt::format("{:.2f}{} to {:.2f}{}", low, times, high, times);
+    if (low > 0) return fmt::format("more than {:.2f}{}", low, times);
+    return std::isfinite(high) ? fmt::format("less than {:.2f}{}", high, times) : std::string("unknown");
+  };
+  std::string text =
+      (ratio.censored > 0 ? "median " : "") + range(ratio.estimate.low, ratio.estimate.high, "×");
+  if (ratio.low > 0 || std::isfinite(ratio.high))
+    text += fmt::format(" ({})", range(ratio.low, ratio.high, ""));
+  if (ratio.censored > 0) {
+    text +=
+        fmt::format(", {} of {} seed{} censored", ratio.censored, ratio.count, ratio.count == 1 ? "" : "s");
+    if (ratio.low == 0 && !std::isfinite(ratio.high)) text += ", no interval";
+  }
+  return text;
+}
+
+std::string factor_text(const RatioInterval& factor) {
+  if (factor.count < 2) return fmt::format("{:.2g}", factor.estimate.low);
+  return fmt::format("{:.2g} ({:.2g} to {:.2g})", factor.estimate.low, factor.low, factor.high);
+}
+
+}  // namespace normscope

@@ -1,0 +1,42 @@
+#pragma once
+// Numbers, shares and intervals as people read them: in tables, pages and on the screen.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "normscope/statistics.h"
+
+namespace normscope {
+
+// With so many digits after the point, or so many in all ("1.2e-07" where that is shorter); `none` for what
+// is not finite.
+std::string fixed(double value, int digits, std::string_view none = "–");
+std::string significant(double value, int digits, std::string_view none = "–");
+// With as many digits as tell it from every other double; nothing for what is not finite: a field of a CSV
+// file.
+std::string all_digits(double value);
+
+// "12.5 %" of 0.125, with so many digits after the point.
+std::string percent(double share, int digits, std::string_view none = "–");
+std::string percent_of(std::size_t part, std::size_t whole, int digits);
+
+struct IntervalStyle {
+  std::string_view sign = " ± ", none = "nothing";
+};
+// "0.97 ± 0.01" with so many digits, in multiples of 1/unit; without an interval, such as one value, the mean
+// alone; without a value `none`.
+std::string with_interval(const Interval& interval, int digits, double unit = 1, IntervalStyle style = {});
+// With as many digits as the interval leaves.
+std::string with_interval(const Interval& interval);
+// The mean of the values with its interval, but two values as they are, "0.95, 0.99": Student's interval of
+// two is 12.7 times as wide as they lie apart from their mean, and says less than they do.
+std::string mean_or_both(std::span<const double> values, int digits, double unit = 1,
+                         IntervalStyle style = {});
+
+// "1.30× (1.10 to 1.54)"; "median more than 2.00× (more than 1.40), 3 of 10 seeds censored".
+std::string with_interval(const RatioInterval& ratio);
+// "0.31 (0.30 to 0.32)": of samples or windows, all known, and possibly far from 1.
+std::string factor_text(const RatioInterval& factor);
+
+}  // namespace normscope

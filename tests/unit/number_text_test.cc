@@ -1,0 +1,74 @@
+#include "core/number_text.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace normscope {
+namespace {
+
+const double kNone = std::numeric_limits<double>::quiet_NaN();
+const double kInfinite = std::numeric_limits<double>::infinity();
+
+TEST(NumberText, HasTheDigitsThatWereAskedFor) {
+  EXPECT_EQ(fixed(1.25, 1), "1.2");
+  EXPECT_EQ(fixed(-0.5, 3), "-0.500");
+  EXPECT_EQ(significant(1234.5, 3), "1.23e+03");
+  EXPECT_EQ(significant(0.05, 6), "0.05");
+  EXPECT_EQ(all_digits(0.1), "0.1");
+  EXPECT_EQ(all_digits(1.0 / 3), "0.3333333333333333");
+}
+
+TEST(NumberText, SaysThatThereIsNoNumber) {
+  for (const double value : {kNone, kInfinite, -kInfinite}) {
+    EXPECT_EQ(fixed(value, 2), "–");
+    EXPECT_EQ(significant(value, 2, "-"), "-");
+    EXPECT_EQ(percent(value, 1, ""), "");
+    EXPECT_EQ(all_digits(value), "");
+  }
+}
+
+TEST(NumberText, SharesAreInPercent) {
+  EXPECT_EQ(percent(0.125, 1), "12.5 %");
+  EXPECT_EQ(percent(1, 0), "100 %");
+  EXPECT_EQ(percent_of(3, 80, 2), "3.75 %");
+  EXPECT_EQ(percent_of(0, 7, 1), "0.0 %");
+}
+
+TEST(NumberText, AMeanHasItsIntervalIfThereIsOne) {
+  const double three[] = {1, 2, 3};
+  EXPECT_EQ(with_interval(mean_interval(three), 2), "2.00 ± 2.48");
+  EXPECT_EQ(with_interval(mean_interval(three), 0, 100, {.sign = " ±"}), "200 ±248");
+  EXPECT_EQ(with_interval(mean_interval(std::span(three, 1)), 2), "1.00");
+  EXPECT_EQ(with_interval(mean_interval({}), 2), "nothing");
+  EXPECT_EQ(with_interval(mean_interval({}), 2, 1, {.none = "-"}), "-");
+}
+
+TEST(NumberText, AnIntervalLeavesItsDigits) {
+  EXPECT_EQ(with_interval(Interval{5, 0.51234, 0.50234, 0.52234}), "0.51 ± 0.01");
+  EXPECT_EQ(with_interval(Interval{5, 1234.5, 1134.5, 1334.5}), "1234 ± 100");
+  EXPECT_EQ(with_interval(Interval{5, 2e-7, 1e-7, 3e-7}), "2e-07 ± 1e-07");
+  EXPECT_EQ(with_interval(Interval{1, 0.5, kNone, kNone}), "0.5");
+}
+
+TEST(NumberText, TwoValuesSayMoreThanTheirInterval) {
+  const double values[] = {0.197, 0.407, 0.3};
+  EXPECT_EQ(mean_or_both(std::span(values, 2), 1, 100), "19.7, 40.7");
+  EXPECT_EQ(mean_or_both(std::span(values, 1), 1, 100), "19.7");
+  EXPECT_EQ(mean_or_both(values, 1, 100), with_interval(mean_interval(values), 1, 100));
+  EXPECT_EQ(mean_or_both({}, 1, 100, {.none = "-"}), "-");
+}
+
+TEST(NumberText, RatiosTellWhatIsCensored) {
+  EXPECT_EQ(with_interval(RatioInterval{}), "not run");
+  EXPECT_EQ(with_interval(RatioInterval{3, 0, {1.3, 1.3}, 1.1, 1.54}), "1.30× (1.10 to 1.54)");
+  EXPECT_EQ(with_interval(RatioInterval{10, 3, {2, kInfinite}, 1.4, kInfinite}),
+            "median more than 2.00× (more than 1.40), 3 of 10 seeds censored");
+  EXPECT_EQ(with_interval(RatioInterval{4, 1, {2, 2}, 0, kInfinite}),
+            "median 2.00×, 1 of 4 seeds censored, no interval");
+  EXPECT_EQ(factor_text(RatioInterval{5, 0, {0.31, 0.31}, 0.3, 0.32}), "0.31 (0.3 to 0.32)");
+  EXPECT_EQ(factor_text(RatioInterval{1, 0, {0.31, 0.31}, kNone, kNone}), "0.31");
+}
+
+}  // namespace
+}  // namespace normscope
