@@ -12,9 +12,9 @@
 
 #include "cli/collapse_plan.h"
 #include "cli/common.h"
-#include "cli/masks.h"
 #include "record/json.h"
 #include "report/collapse_page.h"
+#include "study/masks.h"
 
 namespace normscope::cli {
 namespace {

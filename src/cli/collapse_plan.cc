@@ -6,9 +6,9 @@
 #include <cmath>
 #include <filesystem>
 
-#include "cli/masks.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
+#include "study/masks.h"
 
 namespace normscope::cli {
 namespace {
