@@ -1,230 +1,30 @@
 // normscope equilibria: where attention layers with a norm lead tokens (Wu et al. 2024, Theorem 3, Fig. 1 and
 // 5).
-#include "normscope/equilibria.h"
+#include "study/equilibria.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
-#include <numbers>
 
 #include "cli/common.h"
-#include "normscope/error.h"
-#include "normscope/report.h"
+#include "cli/options.h"
 #include "normscope/statistics.h"
-#include "record/json.h"
+#include "result/json_writer.h"
 
 namespace normscope::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Weight = EquilibriaRun::Weight;
 
-constexpr std::size_t kMostWeights = 100, kMostTrajectories = 20, kMostAngles = 10'000'000;
-constexpr std::size_t kTrajectoryLayers = 1'000;  // a trajectory has ended long before
-constexpr std::size_t kMapCells = 91, kMostMaps = 6;
-
-struct EquilibriaCall {
-  std::string w = "2", tokens = "2", dim = "2", starts = "10000", steps = "2000", angles = "3600", trajectory;
-};
-
-struct Plan {
-  std::vector<double> w;
-  std::size_t n = 2, d = 2, starts = 0, layers = 0, angles = 0;
-  std::vector<std::array<double, 4>> trajectories;
-};
-
-std::array<double, 4> parse_trajectory(std::string_view text) {
-  const auto wrong = [&](std::string_view why) {
-    return InputError(fmt::format(
-        "--trajectory takes x1,y1,x2,y2 or two angles in degrees, several of them with ';'; '{}' {}.", text,
-        why));
-  };
-  std::vector<double> numbers;
-  for (const std::string_view part : split(text, ','))
-    numbers.push_back(parse_number(part, "--trajectory", -1e6, 1e6));
-  if (numbers.size() == 2) {
-    const auto one = direction(numbers[0]), two = direction(numbers[1]);
-    return {one[0], one[1], two[0], two[1]};
-  }
-  if (numbers.size() != 4)
-    throw wrong(fmt::format("has {} number{}", numbers.size(), numbers.size() == 1 ? "" : "s"));
-  std::array<double, 4> start{};
-  for (std::size_t token = 0; token < 2; ++token) {
-    const double x = numbers[2 * token], y = numbers[2 * token + 1], length = std::hypot(x, y);
-    if (!(length > 0))
-      throw wrong(fmt::format("puts token {} at the origin, which has no direction", token + 1));
-    start[2 * token] = x / length;
-    start[2 * token + 1] = y / length;
-  }
-  return start;
-}
-
-Plan resolve(const EquilibriaCall& call) {
-  Plan plan;
-  for (const std::string_view part : split(call.w, ',')) {
-    const double w = parse_number(part, "--w", -1e300, 1e300);
-    require_equilibrium_weight(w);
-    if (std::find(plan.w.begin(), plan.w.end(), w) == plan.w.end()) plan.w.push_back(w);
-  }
-  if (plan.w.size() > kMostWeights) {
-    throw InputError(fmt::format("--w takes at most {} values, not {}.", kMostWeights, plan.w.size()));
-  }
-  plan.n = parse_count(call.tokens, "--tokens", 1, EquilibriumLimits::most_size);
-  plan.d = parse_count(call.dim, "--dim", 1, EquilibriumLimits::most_size);
-  plan.starts = parse_count(call.starts, "--starts", 1, RankOptions::most_starts);
-  plan.layers = parse_count(call.steps, "--steps", 2, RankOptions::most_layers);
-  plan.angles = parse_count(call.angles, "--angles", 1, kMostAngles);
-  const std::string shown = call.trajectory.empty() ? "85,200;85,250;60,300;265,20" : call.trajectory;
-  for (const std::string_view part : split(shown, ';')) plan.trajectories.push_back(parse_trajectory(part));
-  if (plan.trajectories.size() > kMostTrajectories) {
-    throw InputError(fmt::format("--trajectory takes at most {} starts, not {}.", kMostTrajectories,
-                                 plan.trajectories.size()));
-  }
-  return plan;
-}
-
-EquilibriaRun compute(const Plan& plan, const Common& common, const Executor& executor) {
-  EquilibriaRun run;
-  run.n = plan.n;
-  run.d = plan.d;
-  run.starts = plan.starts;
-  run.layers = plan.layers;
-  run.cells = kMapCells;
-  run.provenance = provenance(common.seed, executor.threads());
-  for (const double w : plan.w) {
-    Weight weight;
-    weight.w = w;
-    Progress progress(common, fmt::format("w {:g}:", w), "starts");
-    const auto update = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
-    RankOptions options{2, 2, w, plan.starts, plan.layers, common.seed};
-    weight.coupled = final_ranks(options, executor, update);
-    options.n = plan.n;
-    options.d = plan.d;
-    weight.ranks = plan.n == 2 && plan.d == 2 ? weight.coupled : final_ranks(options, executor, update);
-    weight.arc = arc_basin(w, plan.angles, executor);
-    weight.by_rank = equilibria_by_rank(plan.n, plan.d, w, executor);
-    for (const auto& start : plan.trajectories)
-      weight.paths.push_back(token_path(w, start, std::min(plan.layers, kTrajectoryLayers)));
-    if (!common.out.empty() && run.weights.size() < kMostMaps)
-      weight.map = coupled_map(w, kMapCells, plan.layers, executor);
-    run.weights.push_back(std::move(weight));
-  }
-  return run;
-}
-
-Json share_json(std::size_t hits, std::size_t count) {
-  const Interval interval = share_interval(hits, count);
-  return {{"starts", hits}, {"share", interval.mean}, {"low", interval.low}, {"high", interval.high}};
-}
-
-Json ranks_json(const FinalRanks& ranks) {
-  Json json = {{"starts", ranks.starts}, {"ranks", Json::array()}};
-  for (std::size_t k = 1; k < ranks.ranks.size(); ++k) {
-    Json entry = {{"rank", k}};
-    entry.update(share_json(ranks.ranks[k], ranks.starts));
-    json["ranks"].push_back(entry);
-  }
-  json["zero_rows"] = ranks.zero_rows;
-  json["unsettled"] = ranks.unsettled;
-  return json;
-}
-
-Json points_json(double w) {
-  Json points = Json::array();
-  for (const FixedPoint& point : fixed_points(w)) {
-    points.push_back({{"name", std::string(1, point.name)},
-                      {"x", point.x},
-                      {"y", point.y},
-                      {"multiplier", point.multiplier},
-                      {"kind", name_of(point.kind)}});
-  }
-  return points;
-}
-
-Json equilibria_json(const std::vector<RankSummary>& ranks) {
-  Json all = Json::array();
-  for (const RankSummary& rank : ranks) {
-    all.push_back({{"rank", rank.rank},
-                   {"count", rank.count},
-                   {"second_entry_squared", rank.second_entry_squared},
-                   {"enumerated", rank.enumerated},
-                   {"residual", rank.residual},
-                   {"stable_rank", rank.stable_rank},
-                   {"published_bound", rank.published_bound},
-                   {"own_bound", rank.own_bound},
-                   {"stable", rank.stable},
-                   {"least_radius", rank.least_radius},
-                   {"largest_radius", rank.largest_radius},
-                   {"least_signs", rank.least_signs},
-                   {"marginal", rank.marginal}});
-  }
-  return all;
-}
-
-Json weight_json(const Weight& weight) {
-  const ArcBasin& arc = weight.arc;
-  Json json = {{"w", weight.w},
-               {"fixed_points", points_json(weight.w)},
-               {"arc",
-                {{"angles", arc.angles},
-                 {"apart", arc.apart},
-                 {"share", arc.share},
-                 {"formula", arc.formula},
-                 {"mismatches", arc.mismatches},
-                 {"zero_rows", arc.zero_rows},
-                 {"unsettled", arc.unsettled}}},
-               {"coupled", ranks_json(weight.coupled)},
-               {"equilibria", equilibria_json(weight.by_rank)},
-               {"final_ranks", ranks_json(weight.ranks)},
-               {"trajectories", Json::array()}};
-  for (const TokenPath& path : weight.paths) {
-    json["trajectories"].push_back({{"start", path.steps.front()},
-                                    {"layers", path.steps.size() - 1},
-                                    {"end", path.steps.back()},
-                                    {"fate", name_of(path.fate)},
-                                    {"zero_rows", path.zero_rows}});
-  }
-  return json;
-}
-
-Json results_json(const EquilibriaRun& run, double seconds) {
-  Json results = {{"command", "equilibria"}};
-  results.update(normscope::to_json(run.provenance));
-  results["seconds"] = seconds;
-  results["tokens"] = run.n;
-  results["dim"] = run.d;
-  results["starts"] = run.starts;
-  results["steps"] = run.layers;
-  results["zero_row_policy"] = zero_row_policy(run);
-  results["rank_tolerance"] = RankOptions::rank_tolerance;
-  results["settled_change"] = RankOptions::settled_change;
-  results["settled_step"] = RankOptions::settled_step;
-  results["verdict"] = equilibria_verdict(run);
-  results["weights"] = Json::array();
-  for (const Weight& weight : run.weights) results["weights"].push_back(weight_json(weight));
-  return results;
-}
-
-Json options_json(const Plan& plan) {
-  return {{"w", plan.w},
-          {"tokens", plan.n},
-          {"dim", plan.d},
-          {"starts", plan.starts},
-          {"steps", plan.layers},
-          {"angles", plan.angles},
-          {"trajectory", plan.trajectories}};
-}
-
-void write_run(const RunDirectory& directory, const EquilibriaRun& run, const Plan& plan,
-               const Json& results) {
-  directory.write_config("equilibria", run.provenance, options_json(plan).dump());
-  directory.write("results.json", json_text(results));
+void write_run(const RunDirectory& directory, const EquilibriaStudy& study) {
+  const EquilibriaRun& run = study.run;
+  directory.write_config("equilibria", study.result.made, json_of(study.settings));
+  directory.write("results.json", json_of(study.result));
   directory.write("trajectories.csv", trajectories_csv(run));
   directory.write("phase.svg", phase_svg(phase_figure(run, run.weights.front())));
-  directory.write("report.html", render_html(equilibria_page(run, results.dump())));
+  directory.write("report.html", render_html(equilibria_page(run, json_of(study.result, -1))));
 }
 
 std::string percent(double share) {
@@ -396,19 +196,21 @@ std::string screen(const EquilibriaRun& run, bool trajectories) {
   return text + zero_row_policy(run) + "\n" + equilibria_verdict(run) + "\n";
 }
 
-void run_equilibria(const EquilibriaCall& call, const Common& common) {
-  const Plan plan = resolve(call);
+void run_equilibria(const EquilibriaOptions& options, const Common& common) {
+  const EquilibriaSettings settings = plan_equilibria(options);
   const auto directory = replaceable_directory(common);
   const Executor executor(common.threads, common.stop);
-  const auto start = std::chrono::steady_clock::now();
-  const EquilibriaRun run = compute(plan, common, executor);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const Json results = results_json(run, seconds);
+  const EquilibriaStudy study = [&] {
+    Progress progress(common, "equilibria:", "starts");
+    const Context context{executor, common.seed,
+                          [&](std::size_t done, std::size_t total) { progress.update(done, total); }};
+    return study_equilibria(settings, context, directory ? FateMaps::yes : FateMaps::no);
+  }();
   if (directory) {
-    write_run(*directory, run, plan, results);
+    write_run(*directory, study);
     note(common, "Wrote " + (directory->path() / "report.html").string());
   }
-  print(common.json ? json_text(results, -1) : screen(run, !call.trajectory.empty()));
+  common.json ? write_json(study.result, -1, print) : print(screen(study.run, !options.trajectory.empty()));
 }
 
 }  // namespace
@@ -419,25 +221,9 @@ void add_equilibria(CLI::App& app, Common& common) {
                   "Where attention layers with a norm lead tokens: collapse, or equilibria of any rank",
                   {"equilibria --w 1.1,2,10", "equilibria --tokens 3 --dim 3 --w 3 --out runs/equilibria",
                    "equilibria --trajectory \"85,200;90,270\""});
-  auto call = std::make_shared<EquilibriaCall>();
-  const auto option = [&](const char* name, std::string& value, const char* type, const char* description) {
-    return command->add_option(name, value, description)->type_name(type);
-  };
-  option("--w", call->w, "LIST",
-         "Entry above the diagonal of the value matrix, above 1 and up to 1e6; up to 100 values")
-      ->capture_default_str();
-  option("--tokens", call->tokens, "N", "Tokens of the equilibria and final ranks, up to 60")
-      ->capture_default_str();
-  option("--dim", call->dim, "N",
-         "Their dimensions, up to 60; equilibria of rank above 12 are counted, not built")
-      ->capture_default_str();
-  option("--starts", call->starts, "N", "Random starts, up to 1073741824")->capture_default_str();
-  option("--steps", call->steps, "N", "Layers from each start, 2 to 16777216")->capture_default_str();
-  option("--angles", call->angles, "N", "Angles of token 2 beside a fixed token 1, up to 10000000")
-      ->capture_default_str();
-  option("--trajectory", call->trajectory, "STARTS",
-         "Two tokens to follow: x1,y1,x2,y2, or two angles in degrees; up to 20, with ';' between");
-  command->callback([call, &common] { run_equilibria(*call, common); });
+  auto options = std::make_shared<EquilibriaOptions>();
+  add_options(*command, *options);
+  command->callback([options, &common] { run_equilibria(*options, common); });
 }
 
 }  // namespace normscope::cli

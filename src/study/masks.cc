@@ -1,4 +1,4 @@
-#include "cli/masks.h"
+#include "study/masks.h"
 
 #include <fmt/core.h>
 
@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <map>
 
-#include "cli/common.h"
 #include "io/mask_file.h"
 #include "normscope/error.h"
+#include "study/parse.h"
 
-namespace normscope::cli {
+namespace normscope {
 namespace {
 
 bool is_family(std::string_view word) {
@@ -125,4 +125,4 @@ std::string mask_list() {
   return names;
 }
 
-}  // namespace normscope::cli
+}  // namespace normscope

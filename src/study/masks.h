@@ -1,5 +1,5 @@
 #pragma once
-// Masks on the command line: a family by name, or a file.
+// Masks that options name: a family by name, or a file.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "normscope/mask.h"
 
-namespace normscope::cli {
+namespace normscope {
 
 // A spec is a family if every part of it has the name of one; otherwise it is a file if there is one of that
 // name, if it is "-" (standard input), or if it holds a slash, or a dot and no colon.
@@ -26,4 +26,4 @@ bool is_list_of_masks(const std::string& spec);
 // The families by name, for help texts.
 std::string mask_list();
 
-}  // namespace normscope::cli
+}  // namespace normscope

@@ -1,0 +1,104 @@
+#pragma once
+// What `heatmap` answers.
+#include <string>
+#include <vector>
+
+#include "normscope/heatmap.h"
+#include "normscope/record.h"
+#include "result/describe.h"
+
+namespace normscope {
+
+inline std::span<const KeyInit> values_of(KeyInit) {
+  static constexpr KeyInit all[] = {KeyInit::normal, KeyInit::uniform, KeyInit::xavier};
+  return all;
+}
+inline std::span<const Precision> values_of(Precision) {
+  static constexpr Precision all[] = {Precision::float32, Precision::float64};
+  return all;
+}
+
+struct HeatmapCellResult {
+  HeatmapCell cell;
+
+  static void describe(auto& visit, auto& self) {
+    auto& cell = self.cell;
+    visit("n", cell.n, "keys");
+    visit("d", cell.d, "their dimension");
+    visit("draws", cell.draws, "random sets of keys");
+    visit("fraction", cell.fraction, "mean over draws of the share of unselectable keys");
+    visit("fraction_sd", cell.fraction_sd, "standard deviation of a draw's share; null: of one draw");
+    visit("fraction_se", cell.fraction_se, "standard error of fraction; null: of one draw");
+    visit("any", cell.any, "share of draws with at least one unselectable key");
+    visit("any_se", cell.any_se, "standard error of any; null: of one draw");
+    visit("tied", cell.tied, "mean share of tied keys");
+    visit("unselectable", cell.unselectable, "unselectable keys of all draws");
+    visit("robust_unselectable", cell.robust_unselectable,
+          "those that stay so whatever rounding did to the coordinates");
+    visit("robust_fraction", cell.robust_fraction, "fraction, over those only");
+    visit("robust_any", cell.robust_any, "any, over those only");
+  }
+};
+
+struct HeatmapGridResult {
+  std::string norm;
+  std::vector<HeatmapCellResult> cells;
+
+  static void describe(auto& visit, auto& self) {
+    visit("norm", self.norm, "applied to the keys");
+    visit("cells", self.cells, "every d with every n, n running faster");
+  }
+};
+
+struct HeatmapSettings {
+  std::vector<std::size_t> n, d;
+  std::size_t draws = 0;
+  KeyInit init = KeyInit::normal;
+  Precision precision = Precision::float32;
+  std::string norm;
+  std::vector<std::string> norms;
+  double eps = 0;
+  bool affine = false;
+
+  static void describe(auto& visit, auto& self) {
+    visit("n", self.n, "numbers of keys");
+    visit("d", self.d, "dimensions");
+    visit("draws", self.draws, "random draws per cell");
+    visit("init", self.init, "the distribution of the coordinates");
+    visit("precision", self.precision, "what the keys are held in");
+    visit("norm", self.norm, "of the cells that stand outside grids");
+    visit("norms", self.norms, "of the grids");
+    visit("eps", self.eps, "of the norms");
+    visit("affine", self.affine, "whether the norms have a gain and a bias");
+  }
+};
+
+struct HeatmapResult {
+  std::string command = "heatmap";
+  Provenance made;
+  double seconds = 0;
+  KeyInit init = KeyInit::normal;
+  Precision precision = Precision::float32;
+  std::size_t draws = 0;
+  std::vector<std::size_t> n, d;
+  std::string verdict, norm;
+  std::vector<HeatmapCellResult> cells;
+  std::vector<HeatmapGridResult> grids;
+
+  static void describe(auto& visit, auto& self) {
+    visit("command", self.command, "the command this answers");
+    Provenance::describe(visit, self.made);
+    visit("seconds", self.seconds, "time to compute all grids, without writing");
+    visit("init", self.init, "the distribution of the coordinates");
+    visit("precision", self.precision, "what the keys are held in");
+    visit("draws", self.draws, "random draws per cell");
+    visit("n", self.n, "numbers of keys, across");
+    visit("d", self.d, "dimensions, down");
+    visit("verdict", self.verdict, "what the grids say of the paper's claim, in a sentence");
+    visit("norm", self.norm, "of cells: the one asked for, or none");
+    visit("cells", self.cells, "the grid of that norm again");
+    visit("grids", self.grids, "one grid per norm, over the same keys");
+  }
+};
+
+}  // namespace normscope

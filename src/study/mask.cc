@@ -1,0 +1,86 @@
+#include "study/mask.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "normscope/error.h"
+#include "study/masks.h"
+
+namespace normscope {
+namespace {
+
+constexpr std::size_t kPapersTokens = 128, kMostMasks = 100;
+
+MaskCentres centres_of(const MaskProperties& properties) {
+  MaskCentres centres{properties.centres.size(), {}};
+  for (const std::uint32_t centre : properties.centres) {
+    if (!centres.ranges.empty() && centres.ranges.back()[1] == centre - 1) {
+      centres.ranges.back()[1] = centre;
+    } else {
+      centres.ranges.push_back({centre, centre});
+    }
+  }
+  return centres;
+}
+
+MaskResult result_of(const MaskFigure::Panel& panel) {
+  const MaskProperties& properties = panel.properties;
+  MaskResult result;
+  result.mask = panel.name;
+  result.tokens = properties.n;
+  result.edges = properties.edges;
+  result.density = properties.density;
+  result.sparsity = 1 - properties.density;
+  result.self_loops = properties.self_loops;
+  result.empty_rows = properties.empty_rows;
+  result.components = properties.components;
+  result.strongly_connected = properties.strongly_connected();
+  result.quasi_strongly_connected = properties.quasi_strongly_connected();
+  result.centres = centres_of(properties);
+  result.radius = properties.radius;
+  result.diameter = properties.diameter;
+  return result;
+}
+
+}  // namespace
+
+MaskPlan plan_masks(const MaskOptions& options, std::uint64_t seed) {
+  const auto tensor = options.tensor.empty() ? std::nullopt : std::optional(options.tensor);
+  if (options.masks.size() > kMostMasks)
+    throw InputError(
+        fmt::format("{} masks were named; at most {} fit one table.", options.masks.size(), kMostMasks));
+  if (tensor && std::none_of(options.masks.begin(), options.masks.end(), names_mask_file))
+    throw InputError("--tensor names a tensor of a file, but no mask was given as a file.");
+  MaskPlan plan;
+  plan.masks = resolve_masks(options.masks, options.n, kPapersTokens, seed, tensor);
+  plan.settings.masks = options.masks;
+  for (const Mask& mask : plan.masks) plan.settings.n.push_back(mask.n());
+  plan.settings.tensor = options.tensor;
+  return plan;
+}
+
+MaskStudy study_masks(MaskPlan plan, const Context& context) {
+  MaskStudy study;
+  MasksResult& result = study.result;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t k = 0; k < plan.masks.size(); ++k) {
+    const MaskProperties properties = mask_properties(plan.masks[k]);
+    study.figure.panels.push_back({plan.settings.masks[k], std::move(plan.masks[k]), properties});
+    if (context.progress) context.progress(k + 1, plan.masks.size());
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.made = provenance(context.seed, 1);
+  for (const MaskFigure::Panel& panel : study.figure.panels) result.masks.push_back(result_of(panel));
+  study.figure.caption = fmt::format("seed {} · normscope {} ({}, {})", result.made.seed, result.made.version,
+                                     result.made.commit, result.made.isa);
+  study.settings = std::move(plan.settings);
+  return study;
+}
+
+MaskStudy study_masks(const MaskOptions& options, const Context& context) {
+  return study_masks(plan_masks(options, context.seed), context);
+}
+
+}  // namespace normscope
