@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "normscope/collapse.h"
-#include "normscope/record.h"
+#include "normscope/provenance.h"
 #include "result/describe.h"
 #include "result/heatmap.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "normscope/equilibria.h"
-#include "normscope/record.h"
+#include "normscope/provenance.h"
 #include "result/describe.h"
 
 namespace normscope {

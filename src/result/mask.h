@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "normscope/record.h"
+#include "normscope/provenance.h"
 #include "result/describe.h"
 
 namespace normscope {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "normscope/record.h"
+#include "normscope/provenance.h"
 #include "result/describe.h"
 
 namespace normscope {
