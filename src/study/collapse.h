@@ -14,14 +14,15 @@
 namespace normscope {
 
 struct CollapseOptions {
-  std::string text, ids;  // what a model reads; who opens the model reads them too
-  std::optional<std::size_t> stride;
-  std::vector<std::string> variants, masks, norms, placements, temperatures, dropouts;
-  std::string shape;
-  std::optional<std::size_t> tokens, dim, heads, feed_forward, layers;
+  std::string text = {}, ids = {};  // what a model reads; who opens the model reads them too
+  std::optional<std::size_t> stride = {};
+  std::vector<std::string> variants = {}, masks = {}, norms = {}, placements = {}, temperatures = {},
+                           dropouts = {};
+  std::string shape = {};
+  std::optional<std::size_t> tokens = {}, dim = {}, heads = {}, feed_forward = {}, layers = {};
   std::size_t samples = 1;
-  std::string init, query_key, value, output, start;
-  std::optional<double> eps;
+  std::string init = {}, query_key = {}, value = {}, output = {}, start = {};
+  std::optional<double> eps = {};
   std::string precision = "float32";
   bool weight_norm = false, qknorm = false, fresh_weights = false, no_spectrum = false;
 

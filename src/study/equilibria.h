@@ -14,7 +14,7 @@ struct EquilibriaOptions {
 
   std::string w = "2";
   std::size_t tokens = 2, dim = 2, starts = 10'000, steps = 2'000, angles = 3'600;
-  std::string trajectory;
+  std::string trajectory = {};
 
   static void describe(auto& visit, auto& self) {
     visit("w", self.w,

@@ -14,7 +14,7 @@ namespace normscope {
 struct HeatmapStudyOptions {
   std::string n = "3:60", d = "3:15";
   std::size_t draws = 100;
-  std::string init = "normal", norm, precision = "float32";
+  std::string init = "normal", norm = {}, precision = "float32";
 
   static void describe(auto& visit, auto& self) {
     visit("n", self.n,

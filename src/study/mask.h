@@ -13,8 +13,8 @@ namespace normscope {
 
 struct MaskOptions {
   std::vector<std::string> masks;
-  std::optional<std::size_t> n;
-  std::string tensor;
+  std::optional<std::size_t> n = {};
+  std::string tensor = {};
 
   static void describe(auto& visit, auto& self) {
     visit.input("SPEC", self.masks, "Masks: families by name, or files; several are compared in one table");
