@@ -60,7 +60,7 @@ void resolve_models(const PaperCall& call, const Common& common, PaperPlan& plan
   if (!needs_models(plan) && !needs_sentences(plan) && !call.text.empty())
     throw InputError("--text is for table3, table4, wu2, wu3, wu4, wu8 and wu9, none of which --only names.");
   if (call.text == "-")
-    throw InputError("--text: a run that can be gone on with needs a file, not standard input.");
+    throw InputError("--text: a run that can be resumed needs a file, not standard input.");
   const bool looks_at_models = needs_models(plan) && call.models != "none";
   if (looks_at_models || needs_sentences(plan)) plan.text = call.text;
   if (!looks_at_models) return;
@@ -170,7 +170,7 @@ PaperPlan read_plan(const fs::path& directory) {
     config.at("seed").get_to(plan.seed);
     return plan;
   } catch (const nlohmann::json::exception&) {
-    throw InputError(fmt::format("'{}' cannot be gone on with: its config.json lacks an option; start anew.",
+    throw InputError(fmt::format("'{}' cannot be resumed: its config.json lacks an option; start anew.",
                                  directory.string()));
   }
 }
