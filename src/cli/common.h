@@ -50,7 +50,7 @@ void add_serve(CLI::App& app, Common& common);
 void add_report(CLI::App& app, Common& common);
 
 // The directory of --out for a run that takes the place of an earlier one; null: there is no --out. Throws
-// InputError as RunDirectory, and if it holds what can be gone on with: a training or an audit of `paper`.
+// InputError as RunDirectory, and if it holds what can be resumed: a training or an audit of `paper`.
 std::unique_ptr<RunDirectory> replaceable_directory(const Common& common);
 
 // A whole decimal number from low to high. Throws InputError that names `what` (e.g. "--draws").

@@ -18,7 +18,7 @@ const std::atomic<bool>& watch_for_interrupts();
 // What a person should know if the run is stopped from now on: what was kept and how to go on.
 void set_kept(const std::string& sentence);
 
-// Of a run that can be gone on with.
+// Of a run that can be resumed.
 std::string kept_of(const RunDirectory& directory, std::string_view command);
 
 // To be called once what was interrupted has ended: prints the sentence; the exit code, 128 + the signal.

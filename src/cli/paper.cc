@@ -64,7 +64,7 @@ void resolve_models(const PaperCall& call, const Common& common, PaperPlan& plan
   if (!needs_models(plan) && !needs_sentences(plan) && !call.text.empty())
     throw InputError("--text is for table3, table4, wu2, wu3, wu4, wu8 and wu9, none of which --only names.");
   if (call.text == "-")
-    throw InputError("--text: a run that can be gone on with needs a file, not standard input.");
+    throw InputError("--text: a run that can be resumed needs a file, not standard input.");
   const bool looks_at_models = needs_models(plan) && call.models != "none";
   if (looks_at_models || needs_sentences(plan)) plan.text = call.text;
   if (!looks_at_models) return;

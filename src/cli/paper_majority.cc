@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every norm with every seed, begun or gone on with.
+// Every norm with every seed, begun or resumed.
 MajorityTraining run_training(const Audit& audit, const char* name, const std::string& label,
                               const MajoritySettings& settings, const std::vector<std::string>& norms) {
   constexpr const char* command = "train majority";

@@ -62,11 +62,10 @@ LabelledSplit open_reviews(const std::string& name, std::uint64_t seed) {
                         test_share, seed);
 }
 
-// A file that is read again when the run is gone on with, from wherever that is.
+// A file that is read again when the run is resumed, from wherever that is.
 std::string lasting_file(const std::string& file, const char* option) {
   if (file == "-")
-    throw InputError(
-        fmt::format("{}: a run that can be gone on with needs a file, not standard input.", option));
+    throw InputError(fmt::format("{}: a run that can be resumed needs a file, not standard input.", option));
   return lasting_path(file);
 }
 
@@ -208,7 +207,7 @@ std::vector<TrainingRunId> runs_of(const PaperPlan& plan, std::size_t seeds,
   return runs;
 }
 
-// A training begun, or gone on with.
+// A training begun, or resumed.
 TextRecord open_record(const Audit& audit, const fs::path& directory, const char* command,
                        const TextPlan& plan) {
   if (!fs::exists(directory / "config.json"))

@@ -26,7 +26,7 @@ struct TrainingTime {
   }
 };
 
-// Absolute, so that a run can be gone on with from anywhere; "-" stays.
+// Absolute, so that a run can be resumed from anywhere; "-" stays.
 std::string lasting_path(const std::string& path);
 
 // Whether --resume was given. Throws InputError if anything but `allowed` and the options that do not change

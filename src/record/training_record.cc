@@ -22,7 +22,7 @@ constexpr const char *kLogBytes = "log_bytes", *kLogHash = "log_hash";
 // Of a checkpoint of doubles or floats, which are told apart so that each is read as it was written.
 constexpr const char *kStateHash = "state_hash", *kFloatHash = "float_hash";
 
-// FNV-1a, which can be gone on with line by line.
+// FNV-1a, which takes line after line.
 std::uint64_t hash(std::string_view bytes, std::uint64_t before) {
   std::uint64_t value = before ^ kHashBegin;
   for (const char byte : bytes) value = (value ^ static_cast<unsigned char>(byte)) * kHashPrime;
@@ -133,7 +133,7 @@ TrainingRecord::TrainingRecord(const fs::path& directory, std::string_view comma
       read_config(directory, command);
     } catch (const InputError& error) {
       throw InputError(
-          fmt::format("'{}' holds a run already, which cannot be gone on with here: {} Name a "
+          fmt::format("'{}' holds a run already, which cannot be resumed here: {} Name a "
                       "new directory.",
                       directory.string(), error.what()));
     }
@@ -156,7 +156,7 @@ TrainingRecord TrainingRecord::open(const fs::path& directory, std::string setti
   // Before the log is opened, which would make it.
   if (!fs::exists(directory / kMetricsFile) && fs::exists(directory / kCheckpointFile)) {
     throw InputError(
-        fmt::format("'{}' is missing, without which the checkpoint beside it cannot be gone on with; put it "
+        fmt::format("'{}' is missing, without which the checkpoint beside it cannot be resumed; put it "
                     "back, or remove the checkpoint to begin anew.",
                     (directory / kMetricsFile).string()));
   }

@@ -60,7 +60,7 @@ class TrainingRecord {
 
   // Shows `take` what the checkpoint holds, if there is one, and drops the lines after it. `take` returns the
   // step it has come to. Throws InputError if log, checkpoint and settings do not fit each other; what was
-  // taken must not be gone on with then.
+  // taken must not be resumed then.
   void restore(const std::function<std::uint64_t(const TrainingState&)>& take);
 
   // Whole lines, each with its newline.

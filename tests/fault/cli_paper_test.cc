@@ -46,7 +46,7 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
   for (const char* word : {"<svg", "Fig. 2a", "layernorm"})
     EXPECT_NE(page.find(word), std::string::npos) << word;
 
-  // Gone on with when finished, with the results lost, and with everything lost but the log.
+  // Resumed when finished, with the results lost, and with everything lost but the log.
   const Files whole = files_of(path("run"));
   ASSERT_EQ(run(resume() + " --quiet").code, 0);
   EXPECT_TRUE(files_of(path("run")) == whole);
@@ -173,7 +173,7 @@ TEST_F(PaperCommand, TextPartsTrainLookAtKeysAndGoOn) {
     EXPECT_NE(tensors.find(name), std::string::npos) << name;
   EXPECT_TRUE(fs::exists(path("run/language/keys-layernorm-seed42-step4.json")));
 
-  // Gone on with when finished, and with parts, keys and models lost.
+  // Resumed when finished, and with parts, keys and models lost.
   const Files whole = files_of(path("run"));
   fs::remove(path("run/part-table1.json"));
   fs::remove(path("run/part-table3.json"));
