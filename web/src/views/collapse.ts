@@ -1,11 +1,13 @@
 // Tokens pass through layers of attention: where they stand, how alike they become, under which mask and norm.
 import { call } from '../core';
-import { csv } from '../download';
-import { onRotate } from '../scene3d';
-import { html, svg } from '../svg';
+import { csv } from '../kit/csv';
+import { scientific } from '../kit/numbers';
+import { ordered, palette } from '../kit/palette';
+import { onRotate } from '../kit/scene3d';
+import { html, svg } from '../kit/elements';
 import type { View } from '../view';
 import { drawChart, emptyFigure, type Panel } from './collapse_chart';
-import { choice, degrees, figure, layout, numberOf, numbersTable, onResize, ordered, palette, player, radians, scientific, slider, textWithExamples } from './collapse_form';
+import { choice, degrees, figure, layout, numberOf, numbersTable, onResize, player, radians, slider, textWithExamples } from './collapse_form';
 import { drawScene, sceneFigure, type Place } from './collapse_scene';
 
 interface Assumption { name: string; met: boolean; detail: string }

@@ -1,7 +1,7 @@
 // Curves over layers or steps as one SVG: panels above each other that share their x axis, a cursor, a legend.
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { line as lineOf } from 'd3-shape';
-import { svg } from '../svg';
+import { svg } from '../kit/elements';
 
 export interface Series {
   label: string;

@@ -1,8 +1,8 @@
 // The two pictures of the equilibria view: token 2's circle with basins, points and one trajectory; and the fates of
 // all starts by the angles of both tokens.
-import { svg } from '../svg';
+import { svg } from '../kit/elements';
 import { emptyFigure } from './collapse_chart';
-import { palette } from './collapse_form';
+import { palette } from '../kit/palette';
 
 export interface Point { name: string; kind: string; x: number; y: number; degrees: number; multiplier: number }
 export interface Portrait {

@@ -1,12 +1,12 @@
 // A small encoder learns, while one looks on, to name the most frequent token (Brody, Alon, Yahav 2023, §4.1): keys and
 // queries in space, loss and angle by step, for two norms side by side.
-import { csv } from '../download';
-import { colour } from '../palette';
-import { onRotate } from '../scene3d';
-import { html } from '../svg';
+import { csv } from '../kit/csv';
+import { colour, palette } from '../kit/palette';
+import { onRotate } from '../kit/scene3d';
+import { html } from '../kit/elements';
 import type { View } from '../view';
 import { drawChart, type Series } from './collapse_chart';
-import { button, choice, degrees, figure, layout, numberOf, numbersGrid, onResize, palette, radians, slider, type Cell } from './collapse_form';
+import { button, choice, degrees, figure, layout, numberOf, numbersGrid, onResize, radians, slider, type Cell } from './collapse_form';
 import { drawScene, sceneFigure, type Place } from './collapse_scene';
 
 interface RunState {
