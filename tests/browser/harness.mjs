@@ -4,17 +4,26 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 export const source = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const program = process.env.NORMSCOPE_PROGRAM ?? path.join(source, 'build/normscope');
 export const webFolder = process.env.NORMSCOPE_WEB_FOLDER ?? path.join(source, 'build/web');
 
-const { chromium } = createRequire(path.join(source, 'web/package.json'))('playwright-core');
+const require = createRequire(path.join(source, 'web/package.json'));
+const { chromium } = require('playwright-core');
 
 // Runs the program; the output is text.
 export function normscope(...args) {
   return execFileSync(program, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
+}
+
+// The one script that web/'s bundler makes with these settings, as text.
+export async function bundled(settings) {
+  const vite = path.join(path.dirname(require.resolve('vite/package.json')), 'dist/node/index.js');
+  const { build } = await import(pathToFileURL(vite));
+  const results = [await build({ root: path.join(source, 'web'), logLevel: 'silent', ...settings, build: { ...settings.build, write: false } })].flat();
+  return results[0].output[0].code;
 }
 
 // A directory that is gone after the test.

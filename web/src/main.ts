@@ -2,6 +2,7 @@
 import './style.css';
 import { loadCore, type Core } from './core';
 import { addressOf, parseAddress } from './address';
+import { rememberTheme } from './kit/theme';
 import type { State, View } from './view';
 
 import collapse from './views/collapse';
@@ -78,11 +79,7 @@ function theme(): void {
   button.addEventListener('click', () => {
     const next = current() === 'dark' ? 'light' : 'dark';
     document.documentElement.dataset.theme = next;
-    try {
-      localStorage.setItem('normscope-theme', next);
-    } catch {
-      // Kept for this visit only where a page may store nothing.
-    }
+    rememberTheme(next);
     label();
   });
   system.addEventListener('change', label);

@@ -1,11 +1,13 @@
 // Tokens pass through layers of attention: where they stand, how alike they become, under which mask and norm.
 import { call } from '../core';
-import { csv } from '../download';
-import { onRotate } from '../scene3d';
-import { html, svg } from '../svg';
+import { csv } from '../kit/csv';
+import { scientific } from '../kit/numbers';
+import { dashes, ordered, palette } from '../kit/palette';
+import { onRotate } from '../kit/scene3d';
+import { html, svg } from '../kit/elements';
 import type { View } from '../view';
-import { drawChart, emptyFigure, type Panel } from './collapse_chart';
-import { choice, degrees, figure, layout, numberOf, numbersTable, onResize, ordered, palette, player, radians, scientific, slider, textWithExamples } from './collapse_form';
+import { createChart, emptyFigure, type Panel } from './collapse_chart';
+import { choice, degrees, figure, layout, numberOf, numbersTable, onResize, player, radians, slider, textWithExamples } from './collapse_form';
 import { drawScene, sceneFigure, type Place } from './collapse_scene';
 
 interface Assumption { name: string; met: boolean; detail: string }
@@ -85,6 +87,8 @@ const view: View = {
 
     const scene = figure({ id: 'collapse-scene', name: 'collapse-tokens', title: 'Tokens', csv: tokensCsv });
     const curves = figure({ id: 'collapse-curves', name: 'collapse-measures', title: 'By layer', csv: measuresCsv });
+    const chart = createChart();
+    curves.show(chart.element);
     const maskFigure = figure({ id: 'collapse-attention', name: 'collapse-attention', title: 'Mask and attention', csv: attentionCsv });
     const theory = html('details', { class: 'depth-theory', 'data-testid': 'collapse-theory' });
     figures.append(html('div', {}, scene.element, maskFigure.element), curves.element);
@@ -202,30 +206,30 @@ const view: View = {
       const distance: Panel = {
         title: 'Distance from all equal', scale: 'log', low: 1e-17, height: 190, series: [
           { label: 'μ', y: measures.mu!, colour: palette.blue },
-          { label: 'μ/‖X‖', y: measures.relative!, colour: palette.orange, dash: '7 3' },
+          { label: 'μ/‖X‖', y: measures.relative!, colour: palette.orange, dash: dashes[1] },
         ],
       };
-      if (bounds.theorem1.bound) distance.series.push({ label: 'bound of Theorem 1 on μ', y: bounds.theorem1.bound, colour: palette.grey, dash: '2 3' });
+      if (bounds.theorem1.bound) distance.series.push({ label: 'bound of Theorem 1 on μ', y: bounds.theorem1.bound, colour: palette.grey, dash: dashes[2] });
       const relative: [string, Float64Array | null, string, string][] = [
-        ['Corollary 1', bounds.corollary1.bound, palette.grey, '2 3'],
-        ['Theorem 2, r the diameter', bounds.theorem2Diameter.bound, palette.green, '2 3'],
-        ['Theorem 2, r the radius', bounds.theorem2Radius.bound, palette.purple, '1 4'],
+        ['Corollary 1', bounds.corollary1.bound, palette.grey, dashes[2]],
+        ['Theorem 2, r the diameter', bounds.theorem2Diameter.bound, palette.green, dashes[2]],
+        ['Theorem 2, r the radius', bounds.theorem2Radius.bound, palette.purple, dashes[3]],
       ];
       for (const [name, y, colour, dash] of relative) if (y) distance.series.push({ label: `bound of ${name}, on μ/‖X‖`, y, colour, dash });
       return [
         distance,
         { title: 'Cosines of two tokens', scale: 'linear', low: -1, high: 1, height: 110, series: [
           { label: 'φ, the least', y: measures.min_cosine!, colour: palette.green },
-          { label: 'mean', y: measures.mean_cosine!, colour: palette.purple, dash: '7 3' },
+          { label: 'mean', y: measures.mean_cosine!, colour: palette.purple, dash: dashes[1] },
         ] },
         { title: 'Rank', scale: 'linear', low: 1, whole: true, height: 110, series: [
           { label: 'numerical', y: measures.rank!, colour: palette.blue },
-          { label: 'effective', y: measures.effective_rank!, colour: palette.vermillion, dash: '7 3' },
+          { label: 'effective', y: measures.effective_rank!, colour: palette.vermillion, dash: dashes[1] },
         ] },
       ];
     }
     function drawCurves(): void {
-      curves.show(drawChart({
+      chart.draw({
         title: 'μ, cosines and ranks by layer', xLabel: 'layer', xMax: layers(), width: curves.width(), panels: panels(), cursor: at(),
         onPick: x => {
           layer.stop();
@@ -234,7 +238,7 @@ const view: View = {
           drawLayer();
           say();
         },
-      }));
+      });
     }
 
     function drawMask(): void {

@@ -1,7 +1,12 @@
-// Curves over layers or steps as one SVG: panels above each other that share their x axis, a cursor, a legend.
-import { scaleLinear, scaleLog } from 'd3-scale';
-import { line as lineOf } from 'd3-shape';
-import { svg } from '../svg';
+// Curves over layers or steps as one SVG: panels above each other that share their x axis, a cursor, legends that hide and
+// show. Panels are zoomed as in reports: by a box, by Control and the wheel, by keys; a double click shows all.
+import { Axis, chosen, drawAxis } from '../kit/axis';
+import { linePath } from '../kit/curve';
+import { svg } from '../kit/elements';
+import { legendPlaces, listenLegend } from '../kit/legend';
+import { clamp, plain } from '../kit/numbers';
+import { ticks, type Tick } from '../kit/ticks';
+import { inside, listenZoom, moved, thinnest, whole, zoomed, type Box, type Spot, type Window } from '../kit/zoom';
 
 export interface Series {
   label: string;
@@ -18,7 +23,7 @@ export interface Panel {
   low?: number;
   high?: number;
   height?: number;
-  ticks?: number[];
+  ticks?: number[]; // of the whole axis
   whole?: boolean; // ticks at whole numbers only
   series: Series[];
 }
@@ -34,7 +39,7 @@ export interface ChartOptions {
 }
 
 const font = 12;
-const left = 58, right = 14, panelGap = 16, axisHeight = 40, legendLine = 18;
+const left = 58, right = 14, panelGap = 16, axisHeight = 40;
 
 export function emptyFigure(width: number, height: number, title: string, fontSize = font): SVGSVGElement {
   const drawing = svg('svg', { role: 'img', 'font-family': 'system-ui, sans-serif', 'font-size': fontSize, fill: 'currentColor' });
@@ -53,32 +58,8 @@ export function resize(drawing: SVGSVGElement, width: number, height: number, ti
   drawing.replaceChildren(svg('title', {}, title));
 }
 
-const exponents: Record<string, string> = {
-  '-': '⁻', 0: '⁰', 1: '¹', 2: '²', 3: '³', 4: '⁴', 5: '⁵', 6: '⁶', 7: '⁷', 8: '⁸', 9: '⁹',
-};
-function powerOfTen(value: number): string {
-  const power = Math.round(Math.log10(value));
-  if (power >= -1 && power <= 2) return String(Number(value.toPrecision(1)));
-  return '10' + [...String(power)].map(digit => exponents[digit]).join('');
-}
-
-// The legend's entries in lines that fit the width, measured by a width per letter that errs on the wide side.
-function legendRows(series: Series[], width: number): Series[][] {
-  const rows: Series[][] = [[]];
-  let used = 0;
-  for (const each of series) {
-    const needs = 34 + 6.8 * each.label.length;
-    if (used > 0 && used + needs > width) {
-      rows.push([]);
-      used = 0;
-    }
-    rows[rows.length - 1]!.push(each);
-    used += needs;
-  }
-  return rows;
-}
-
-function verticalScale(panel: Panel, height: number) {
+// The ends of a panel's y axis.
+function verticalEnds(panel: Panel): [number, number] {
   let low = Infinity, high = -Infinity;
   for (const { y } of panel.series) {
     for (let i = 0; i < y.length; ++i) {
@@ -91,100 +72,146 @@ function verticalScale(panel: Panel, height: number) {
   if (panel.scale === 'linear') {
     low = Math.min(low, panel.low ?? low);
     high = Math.max(high, panel.high ?? high);
-    if (!(low < high)) [low, high] = [Number.isFinite(low) ? low - 1 : 0, Number.isFinite(low) ? low + 1 : 1];
-    const given = low === panel.low && high === panel.high;
-    return given ? scaleLinear([low, high], [height, 0]) : scaleLinear([low, high], [height, 0]).nice(4);
+    if (!(low < high)) return Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
+    if (low === panel.low && high === panel.high) return [low, high];
+    // Ends at round values, so that axes rest while curves change a little.
+    const power = 10 ** Math.floor(Math.log10((high - low) / 4)), step = power * [1, 2, 5, 10].find(factor => factor * power * 4 >= high - low)!;
+    return [Math.floor(low / step + 1e-6) * step, Math.ceil(high / step - 1e-6) * step];
   }
-  const floor = panel.low ?? 1e-17;
   if (!(low <= high)) [low, high] = [0.1, 1];
-  low = Math.max(floor, Math.min(low, high));
-  return scaleLog([10 ** Math.floor(Math.log10(low) - 1e-9), 10 ** Math.ceil(Math.log10(Math.max(high, low)) + 1e-9)],
-    [height, 0]);
+  low = Math.max(panel.low ?? 1e-17, low);
+  return [10 ** Math.floor(Math.log10(low) - 1e-9), 10 ** Math.ceil(Math.log10(Math.max(high, low)) + 1e-9)];
 }
 
-function logTicks(domain: number[], height: number): number[] {
-  const from = Math.round(Math.log10(domain[0]!)), to = Math.round(Math.log10(domain[1]!));
-  const step = Math.max(1, Math.ceil((to - from) / Math.max(2, height / 28)));
-  const ticks = [];
-  for (let power = to; power >= from; power -= step) ticks.push(10 ** power);
-  return ticks;
+interface Drawn {
+  box: Box;
+  x: Axis;
+  y: Axis;
+  title: string;
 }
+let charts = 0;
 
-export function drawChart(options: ChartOptions): SVGSVGElement {
-  const { width, panels } = options;
-  const plotWidth = Math.max(80, width - left - right);
-  const x = scaleLinear([0, Math.max(1, options.xMax)], [0, plotWidth]);
-  const pieces: SVGElement[] = [];
-  let top = 4;
-  const spans: { top: number; bottom: number }[] = [];
-  panels.forEach((panel, index) => {
-    const height = panel.height ?? 110;
-    const last = index === panels.length - 1;
-    pieces.push(svg('text', { x: 0, y: top + 12, 'font-weight': 600 }, panel.title));
-    top += 18;
-    for (const row of legendRows(panel.series, width)) {
-      let at = 0;
-      for (const each of row) {
-        pieces.push(svg('path', {
-          d: `M${at} ${top + 9}h22`, stroke: each.colour, 'stroke-width': 2.2, 'stroke-dasharray': each.dash ?? 'none', fill: 'none',
-        }), svg('text', { x: at + 27, y: top + 13 }, each.label));
-        at += 34 + 6.8 * each.label.length;
-      }
-      top += legendLine;
-    }
-    top += 6;
-    const y = verticalScale(panel, height);
-    const ticks = panel.ticks ?? (panel.scale === 'log' ? logTicks(y.domain(), height) : y.ticks(Math.max(2, Math.round(height / 34)))
-      .filter(tick => !panel.whole || Number.isInteger(tick)));
-    const group = svg('g', { transform: `translate(${left} ${top})` });
-    for (const tick of ticks) {
-      const at = y(tick);
-      group.append(svg('path', { d: `M0 ${at}H${plotWidth}`, stroke: 'currentColor', 'stroke-opacity': 0.12, fill: 'none' }),
-        svg('text', { x: -7, y: at + 4, 'text-anchor': 'end', 'fill-opacity': 0.8 },
-          panel.scale === 'log' ? powerOfTen(tick) : String(Number(tick.toPrecision(6))).replace('-', '−')));
-    }
-    group.append(svg('path', { d: `M0 0V${height}H${plotWidth}`, stroke: 'currentColor', 'stroke-opacity': 0.5, fill: 'none' }));
-    const [low, high] = y.domain() as [number, number];
-    for (const each of panel.series) {
-      const path = lineOf<number>()
-        .defined(i => !Number.isNaN(each.y[i]!))
-        .x(i => x(each.x ? each.x[i]! : i))
-        .y(i => y(Math.min(high, Math.max(low, each.y[i]!))))(Array.from({ length: each.y.length }, (_, i) => i));
-      if (path) {
-        group.append(svg('path', {
-          d: path, stroke: each.colour, 'stroke-width': 2, 'stroke-dasharray': each.dash ?? 'none', 'stroke-linejoin': 'round', fill: 'none',
-        }));
-      }
-    }
-    spans.push({ top, bottom: top + height });
+export function createChart(): { element: SVGSVGElement; draw(options: ChartOptions): void } {
+  const drawing = emptyFigure(1, 1, '');
+  drawing.setAttribute('role', 'group');
+  drawing.setAttribute('tabindex', '0');
+  drawing.classList.add('chart');
+  const clip = `chart-${++charts}`, hidden = new Set<string>(), seenY = new Map<string, Window>();
+  let seenX = whole, panels: Drawn[] = [], shown: ChartOptions | undefined;
+
+  function drawPanel(panel: Panel, x: Axis, top: number, last: boolean): { pieces: SVGElement[]; bottom: number } {
+    const options = shown!, pieces: SVGElement[] = [svg('text', { x: 0, y: top + 12, 'font-weight': 600 }, panel.title)];
+    const legend = legendPlaces(panel.series.map(({ label }) => label), options.width, font, { sample: 28, gap: 14, line: 19 });
+    panel.series.forEach(({ label, colour, dash }, i) => {
+      const { x: at, y, width } = legend.places[i]!;
+      pieces.push(svg('g', { class: 'entry', 'data-toggle': label, 'data-panel': panel.title, 'aria-pressed': String(!hidden.has(label)) },
+        svg('rect', { x: at - 2, y: top + 18 + y, width: width + 4, height: 18, rx: 3, fill: 'none', 'pointer-events': 'all' }),
+        svg('path', { d: `M${at} ${top + 27 + y}h22`, stroke: colour, 'stroke-width': 2.2, 'stroke-dasharray': dash ?? 'none', fill: 'none' }),
+        svg('text', { x: at + 28, y: top + 31 + y }, label)));
+    });
+    const box: Box = { x: left, y: top + 18 + legend.height + 6, width: x.to - x.from, height: panel.height ?? 110 }, bottom = box.y + box.height;
+    const ends = verticalEnds(panel), y = new Axis(ends, panel.scale === 'log', bottom, box.y);
+    y.show(seenY.get(panel.title) ?? whole);
+    const given = panel.ticks && y.window === whole ? panel.ticks.map((value): Tick => ({ value, label: plain(value, 0), width: 0 })) : ticks(y, false);
+    const up = drawAxis(y, false, box, panel.whole ? given.filter(tick => Number.isInteger(tick.value)) : given);
+    pieces.push(svg('path', { d: up.grid, stroke: 'currentColor', 'stroke-opacity': 0.12, fill: 'none' }), ...up.labels,
+      svg('path', { d: `M${left} ${box.y}V${bottom}H${x.to}`, stroke: 'currentColor', 'stroke-opacity': 0.5, fill: 'none' }));
+    const lines = panel.series.filter(({ label }) => !hidden.has(label)).map(({ x: places, y: values, colour, dash }) => svg('path', {
+      // What is beyond the ends is drawn on the edge.
+      d: linePath(Array.from(values, (value, i) => ({ x: places ? places[i]! : i, y: clamp(value, ...ends) })), x, y), stroke: colour, 'stroke-width': 2,
+      'stroke-dasharray': dash ?? 'none', 'stroke-linejoin': 'round', fill: 'none',
+    }));
+    const zoomedIn = x.window !== whole || y.window !== whole, id = `${clip}-${panels.length}`;
+    if (zoomedIn) pieces.push(svg('clipPath', { id }, svg('rect', { ...box })));
+    pieces.push(svg('g', { 'clip-path': zoomedIn ? `url(#${id})` : null }, ...lines));
     if (last) {
-      for (const tick of x.ticks(Math.max(2, Math.min(8, Math.round(plotWidth / 70)))).filter(Number.isInteger)) {
-        group.append(svg('path', { d: `M${x(tick)} ${height}v4`, stroke: 'currentColor', 'stroke-opacity': 0.5 }),
-          svg('text', { x: x(tick), y: height + 17, 'text-anchor': 'middle', 'fill-opacity': 0.8 }, String(tick)));
-      }
-      group.append(svg('text', { x: plotWidth / 2, y: height + 34, 'text-anchor': 'middle' }, options.xLabel));
+      const along = drawAxis(x, true, box, ticks(x, true).filter(tick => Number.isInteger(tick.value)));
+      pieces.push(...along.labels, svg('text', { x: left + box.width / 2, y: bottom + 34, 'text-anchor': 'middle' }, options.xLabel));
     }
-    pieces.push(group);
-    top += height + (last ? axisHeight : panelGap);
-  });
-  const drawing = emptyFigure(width, top, options.title);
-  drawing.append(...pieces);
-  if (options.cursor !== undefined) {
-    for (const span of spans) {
-      drawing.append(svg('path', {
-        class: 'cursor', d: `M${left + x(options.cursor)} ${span.top}V${span.bottom}`, stroke: 'currentColor', 'stroke-width': 1.5,
-        'stroke-dasharray': '3 3', fill: 'none',
+    const cursor = options.cursor === undefined ? NaN : x.at(options.cursor);
+    if (cursor >= x.from && cursor <= x.to) {
+      pieces.push(svg('path', {
+        class: 'cursor', d: `M${cursor} ${box.y}V${bottom}`, stroke: 'currentColor', 'stroke-width': 1.5, 'stroke-dasharray': '3 3', fill: 'none',
       }));
     }
+    panels.push({ box, x, y, title: panel.title });
+    return { pieces, bottom };
   }
-  const { onPick } = options;
-  if (onPick) {
-    drawing.style.cursor = 'crosshair';
-    drawing.addEventListener('click', event => {
-      const box = drawing.getBoundingClientRect();
-      const at = (event.clientX - box.left) * (width / box.width) - left;
-      if (at >= -4 && at <= plotWidth + 4) onPick(Math.min(options.xMax, Math.max(0, x.invert(at))));
+
+  function draw(options: ChartOptions): void {
+    shown = options;
+    panels = [];
+    const x = new Axis([0, Math.max(1, options.xMax)], false, left, left + Math.max(80, options.width - left - right));
+    x.show(seenX);
+    const pieces: SVGElement[] = [];
+    let top = 4;
+    options.panels.forEach((panel, index) => {
+      const last = index === options.panels.length - 1, drawn = drawPanel(panel, x, top, last);
+      pieces.push(...drawn.pieces);
+      top = drawn.bottom + (last ? axisHeight : panelGap);
     });
+    const focused = drawing.contains(document.activeElement) ? (document.activeElement as SVGElement).dataset : {};
+    resize(drawing, options.width, top, `${options.title}. Plus and minus zoom, zero shows all.`);
+    drawing.append(...pieces);
+    const entries = [...drawing.querySelectorAll<SVGElement>('.entry')];
+    for (const { title } of options.panels) {
+      const own = entries.filter(({ dataset }) => dataset.panel === title);
+      listenLegend(own, off => {
+        for (const { dataset } of own) hidden.delete(dataset.toggle!); // a name is one thing in every panel
+        for (const { dataset } of off) hidden.add(dataset.toggle!);
+        draw(shown!);
+      });
+    }
+    entries.find(({ dataset }) => dataset.toggle === focused.toggle && dataset.panel === focused.panel)?.focus();
+    drawing.style.cursor = 'crosshair';
   }
-  return drawing;
+
+  const under = ({ x, y }: Spot): Drawn | undefined =>
+    panels.find(({ box }) => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height);
+  const show = (x: Window, y: (panel: Drawn) => Window, of: Drawn[]): void => {
+    panels[0]!.x.show(x);
+    seenX = panels[0]!.x.window;
+    for (const panel of of) {
+      panel.y.show(y(panel));
+      seenY.set(panel.title, panel.y.window);
+    }
+    draw(shown!);
+  };
+  const reset = (): void => {
+    seenX = whole;
+    seenY.clear();
+    draw(shown!);
+  };
+  let dragged = false;
+  drawing.addEventListener('pointerdown', () => (dragged = false));
+  listenZoom(drawing, drawing, {
+    frame: at => under(at)?.box,
+    onBox: box => {
+      const panel = under({ x: box.x + box.width / 2, y: box.y + box.height / 2 });
+      if (panel) show(chosen(panel.x, box.x, box.width, thinnest), ({ y }) => chosen(y, box.y, box.height, thinnest), [panel]);
+    },
+    onWheel: (factor, at) => {
+      const panel = under(at)!;
+      show(zoomed(panel.x.window, factor, panel.x.place(at.x)), ({ y }) => zoomed(y.window, factor, y.place(at.y)), [panel]);
+    },
+    onPan: by => {
+      if (seenX !== whole) show(moved(seenX, -panels[0]!.x.share(by.x)), ({ y }) => y.window, []);
+    },
+    onReset: reset,
+    onDrag: () => (dragged = true),
+  });
+  drawing.addEventListener('keydown', event => {
+    const factor = { '+': 1.5, '=': 1.5, '-': 1 / 1.5 }[event.key];
+    if (event.target !== drawing || event.ctrlKey || event.altKey || event.metaKey || (!factor && event.key !== '0')) return;
+    event.preventDefault();
+    if (factor) show(zoomed(seenX, factor), ({ y }) => zoomed(y.window, factor), panels);
+    else reset();
+  });
+  drawing.addEventListener('click', event => {
+    const at = inside(drawing, event);
+    if (dragged || (event.target as Element).closest('.entry') || panels.length === 0) return;
+    const { x } = panels[0]!;
+    if (at.x >= x.from - 4 && at.x <= x.to + 4) shown!.onPick?.(clamp(x.value(at.x), 0, shown!.xMax));
+  });
+  return { element: drawing, draw };
 }

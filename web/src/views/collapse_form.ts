@@ -1,20 +1,8 @@
 // The parts that the views of depth and training are built of: layout, controls with their errors beside them, figures
 // with downloads, a table of numbers, and a player over layers.
-import { download, downloadSvg } from '../download';
-import { colour } from '../palette';
-import { html } from '../svg';
+import { download, downloadSvg } from '../kit/download';
+import { html } from '../kit/elements';
 import './collapse_form.css';
-
-export const palette = {
-  blue: colour(0), vermillion: colour(1), green: colour(2), purple: colour(3), orange: colour(4), sky: colour(5), grey: 'var(--faint)',
-};
-
-// From dark blue over green to yellow: an order seen with any colour vision, and in grey.
-export function ordered(share: number): string {
-  const stops = [[59, 72, 152], [38, 116, 142], [32, 150, 128], [94, 188, 92], [205, 190, 32]] as const;
-  const at = Math.min(0.9999, Math.max(0, share)) * (stops.length - 1), low = Math.floor(at), part = at - low;
-  return `rgb(${stops[low]!.map((value, i) => Math.round(value + part * (stops[low + 1]![i]! - value))).join(' ')})`;
-}
 
 // Angles stand in the address in whole degrees.
 export const radians = (angle: number): number => angle * Math.PI / 180;
@@ -24,14 +12,6 @@ export const degrees = (angle: number): string => (angle * 180 / Math.PI % 360).
 export function numberOf(text: string, fallback: number, low = -Infinity, high = Infinity): number {
   const value = text.trim() === '' ? NaN : Number(text);
   return Number.isFinite(value) ? Math.min(high, Math.max(low, value)) : fallback;
-}
-
-export function scientific(value: number): string {
-  if (!Number.isFinite(value)) return '–';
-  if (value === 0) return '0';
-  const size = Math.abs(value);
-  const text = size >= 1e-3 && size < 1e5 ? value.toPrecision(5) : value.toExponential(3);
-  return text.replaceAll('-', '−');
 }
 
 export function layout(root: HTMLElement, id: string, title: string, words: string) {

@@ -1,6 +1,6 @@
 // Points, arrows, a sphere and a plane in space, drawn into an SVG that scene3d turns.
-import { project, type Camera, type Vector } from '../scene3d';
-import { svg } from '../svg';
+import { project, type Camera, type Vector } from '../kit/scene3d';
+import { svg } from '../kit/elements';
 import { emptyFigure, resize } from './collapse_chart';
 
 export type Place = Vector;

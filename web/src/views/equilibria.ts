@@ -1,7 +1,7 @@
 // Two tokens in the plane under causal attention and scaling to norm 1 (Wu et al. 2024, Theorem 3): where they end.
 import { call } from '../core';
-import { csv } from '../download';
-import { html } from '../svg';
+import { csv } from '../kit/csv';
+import { html } from '../kit/elements';
 import type { View } from '../view';
 import { drawCircle, drawMap, type Path, type Portrait } from './equilibria_figures';
 import { button, choice, figure, layout, numberOf, numbersTable, player, slider } from './collapse_form';

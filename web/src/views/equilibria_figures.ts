@@ -1,8 +1,9 @@
 // The two pictures of the equilibria view: token 2's circle with basins, points and one trajectory; and the fates of
 // all starts by the angles of both tokens.
-import { svg } from '../svg';
+import { svg } from '../kit/elements';
 import { emptyFigure } from './collapse_chart';
-import { palette } from './collapse_form';
+import { legendPlaces } from '../kit/legend';
+import { palette } from '../kit/palette';
 
 export interface Point { name: string; kind: string; x: number; y: number; degrees: number; multiplier: number }
 export interface Portrait {
@@ -94,18 +95,11 @@ function token(path: Path, which: number, steps: number): SVGElement {
 }
 
 function legend(drawing: SVGElement, entries: [SVGElement, string][], width: number, y: number): void {
-  let x = 4, line = y;
-  for (const [symbol, words] of entries) {
-    const needs = 28 + 7.2 * words.length;
-    if (x > 4 && x + needs > width) {
-      x = 4;
-      line += 19;
-    }
-    const group = svg('g', { transform: `translate(${x} ${line})` });
-    group.append(symbol, svg('text', { x: 24, y: 4 }, words));
-    drawing.append(group);
-    x += needs + 4;
-  }
+  const { places } = legendPlaces(entries.map(([, words]) => words), width - 4, letters, { sample: 24, gap: 8, line: 19 });
+  entries.forEach(([symbol, words], i) => {
+    const place = places[i]!;
+    drawing.append(svg('g', { transform: `translate(${4 + place.x} ${y + place.y})` }, symbol, svg('text', { x: 24, y: 4 }, words)));
+  });
 }
 
 const band = (colour: string): SVGElement => svg('path', { d: 'M0 0h18', stroke: colour, 'stroke-width': 9, 'stroke-opacity': 0.7 });

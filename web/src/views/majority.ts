@@ -1,12 +1,12 @@
 // A small encoder learns, while one looks on, to name the most frequent token (Brody, Alon, Yahav 2023, §4.1): keys and
 // queries in space, loss and angle by step, for two norms side by side.
-import { csv } from '../download';
-import { colour } from '../palette';
-import { onRotate } from '../scene3d';
-import { html } from '../svg';
+import { csv } from '../kit/csv';
+import { colour, dashes, palette } from '../kit/palette';
+import { onRotate } from '../kit/scene3d';
+import { html } from '../kit/elements';
 import type { View } from '../view';
-import { drawChart, type Series } from './collapse_chart';
-import { button, choice, degrees, figure, layout, numberOf, numbersGrid, onResize, palette, radians, slider, type Cell } from './collapse_form';
+import { createChart, type Series } from './collapse_chart';
+import { button, choice, degrees, figure, layout, numberOf, numbersGrid, onResize, radians, slider, type Cell } from './collapse_form';
 import { drawScene, sceneFigure, type Place } from './collapse_scene';
 
 interface RunState {
@@ -34,7 +34,7 @@ const norms: [string, string][] = [
 ];
 const columns = ['step', 'train_loss', 'test_loss', 'accuracy', 'sequence_accuracy', 'angle_mean', 'angle_sd', 'attention_distance'];
 const dimension = 3, evaluateEvery = 5, decaySteps = 100_000, chunk = 14, spokenEvery = 2000; // milliseconds: of a frame, between two announcements
-const runColours = [palette.blue, palette.orange], runDashes = [undefined, '7 3'];
+const runColours = [palette.blue, palette.orange], runDashes = [dashes[0], dashes[1]];
 
 const defaults: Record<string, string> = {
   norm: 'layernorm', other: 'rmsnorm', seed: '1', classes: '5', length: '12', samples: '500', lead: '2', rate: '0.01', steps: '1500', yaw: '-18', pitch: '12',
@@ -83,6 +83,9 @@ const view: View = {
     const scenes = [0, 1].map(i => figure({ id: `majority-scene-${i}`, name: `majority-geometry-${i + 1}`, title: '', csv: () => geometryCsv(i) }));
     const curves = figure({ id: 'majority-curves', name: 'majority-loss', title: 'Loss and accuracy', csv: rowsCsv });
     const angles = figure({ id: 'majority-angles', name: 'majority-angles', title: 'Angle and attention', csv: rowsCsv });
+    const lossChart = createChart(), angleChart = createChart();
+    curves.show(lossChart.element);
+    angles.show(angleChart.element);
     figures.append(...scenes.map(scene => scene.element), curves.element, angles.element);
     const spaces = scenes.map(scene => {
       const space = sceneFigure('Keys and queries');
@@ -202,18 +205,18 @@ const view: View = {
       const series = (column: number): Series[] => rows.map((run, r) => ({
         label: latest?.runs[r]?.norm ?? '', x: run.map(row => row[0]!), y: run.map(row => row[column]!), colour: runColours[r]!, dash: runDashes[r],
       }));
-      curves.show(drawChart({
+      lossChart.draw({
         title: 'Loss and accuracy by step', xLabel: 'step', xMax: Number(get('steps')), width: curves.width(), panels: [
           { title: 'Training loss', scale: 'log', low: 1e-5, height: 130, series: series(1) },
           { title: 'Test accuracy', scale: 'linear', low: 0, high: 1, height: 90, series: series(3) },
         ],
-      }));
-      angles.show(drawChart({
+      });
+      angleChart.draw({
         title: 'Angle of the queries to 1 and distance of attention from uniform, by step', xLabel: 'step', xMax: Number(get('steps')), width: angles.width(), panels: [
           { title: 'Mean angle of queries to 1, degrees', scale: 'linear', low: 0, high: 90, ticks: [0, 30, 60, 90], height: 130, series: series(5) },
           { title: 'Distance of attention from uniform', scale: 'linear', low: 0, height: 90, series: series(7) },
         ],
-      }));
+      });
     }
 
     function writeNumbers(): void {

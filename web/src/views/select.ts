@@ -1,10 +1,11 @@
 // Which keys can attention select? Keys that can be moved, the verdict of each, and its certificate.
 import './select.css';
 import { parseAddress } from '../address';
-import { button, segments, select, slider, toggle } from '../controls';
-import { csv, download, downloadSvg } from '../download';
-import { colour } from '../palette';
-import { html, svg } from '../svg';
+import { button, segments, select, slider, toggle } from '../kit/controls';
+import { csv } from '../kit/csv';
+import { download, downloadSvg } from '../kit/download';
+import { colour } from '../kit/palette';
+import { html, svg } from '../kit/elements';
 import type { View } from '../view';
 import { createFigure } from './select_figure';
 import { decideFile, drawShadow, readKeys, type FileAnswer, type FileKeys } from './select_file';

@@ -1,9 +1,9 @@
 // The picture of Select: keys before and after the norm, their hull, the query, and around them which key wins in each
 // direction. In the plane the winners are a fan on a circle, in space a small sphere of directions.
 import { call, type Core } from '../core';
-import { colour } from '../palette';
-import { onRotate, project, unproject, type Camera, type Vector } from '../scene3d';
-import { arcPath, svg } from '../svg';
+import { colour } from '../kit/palette';
+import { onRotate, project, unproject, type Camera, type Vector } from '../kit/scene3d';
+import { arcPath, svg } from '../kit/elements';
 import { labelOf, largest, numberOf, type Answer, type Setting } from './select_model';
 
 const size = 560, centre = size / 2, radius = 232, ringInner = 246, ringOuter = 264;

@@ -1,6 +1,6 @@
 // Keys from a reader's file: read by the core, as if written by an enemy.
 import { call, type Core } from '../core';
-import { svg } from '../svg';
+import { svg } from '../kit/elements';
 import { fileLabel, rowsOf, scaled, type KeySet } from './select_model';
 
 export interface FileKeys {

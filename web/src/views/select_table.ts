@@ -1,6 +1,6 @@
 // The table of verdicts, and the same numbers as CSV.
-import { colour } from '../palette';
-import { html } from '../svg';
+import { colour } from '../kit/palette';
+import { html } from '../kit/elements';
 import { scaled, type KeySet, type KeyVerdict } from './select_model';
 
 export interface Listed {

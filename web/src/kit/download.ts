@@ -1,4 +1,4 @@
-// Files for the reader: a figure as it is seen, a table as CSV.
+// Files for the reader: a figure as it is seen, numbers as text.
 export function download(name: string, type: string, text: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type }));
@@ -38,13 +38,4 @@ export function standaloneSvg(figure: SVGSVGElement): string {
 
 export function downloadSvg(name: string, figure: SVGSVGElement): void {
   download(name, 'image/svg+xml', standaloneSvg(figure));
-}
-
-// RFC 4180: a cell with a comma, a quote or a line break is quoted.
-export function csv(rows: (string | number)[][]): string {
-  const cell = (value: string | number) => {
-    const text = String(value);
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  return rows.map(row => row.map(cell).join(',') + '\r\n').join('');
 }

@@ -1,5 +1,5 @@
 // Controls with their labels. Each returns its element and a way to show another value without telling the listener.
-import { html } from './svg';
+import { html } from './elements';
 
 export interface Control<Value> {
   element: HTMLElement;
