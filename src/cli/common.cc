@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -42,13 +41,6 @@ bool numeric(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789.,+-eE% ±–") == std::string_view::npos;
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::string duration(double seconds) {
@@ -56,80 +48,6 @@ std::string duration(double seconds) {
   if (whole < 60) return fmt::format("{}s", whole);
   if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
-}
-
-TensorPlace tensor_place(const std::string& text) {
-  for (const std::string_view extension : {".npz:", ".safetensors:"}) {
-    const std::size_t at = text.find(extension);
-    if (at == std::string::npos) continue;
-    const std::size_t colon = at + extension.size() - 1;
-    return {text.substr(0, colon), text.substr(colon + 1)};
-  }
-  return {text, std::nullopt};
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string_view::npos) return parts;
-    begin = end + 1;
-  }
-}
-
-double parse_number(std::string_view text, std::string_view what, double low, double high) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool read = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-  if (read && value >= low && value <= high) return value;
-  throw InputError(fmt::format("{} takes a number from {:g} to {:g}, not '{}'.", what, low, high, text));
-}
-
-std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
-                          std::uint64_t high) {
-  const auto value = whole_number(text);
-  if (value && *value >= low && *value <= high) return *value;
-  throw InputError(fmt::format("{} takes a whole number from {} to {}, not '{}'.", what, low, high, text));
-}
-
-double parse_non_negative(std::string_view text, std::string_view what) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= 0 && std::isfinite(value))
-    return value;
-  throw InputError(fmt::format("{} takes a finite number of at least 0, not '{}'.", what, text));
-}
-
-std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,
-                                     std::size_t high, std::size_t limit) {
-  const auto wrong = [&](std::string_view why) {
-    return InputError(
-        fmt::format("{} takes numbers from {} to {}: one, a list such as 3,5,8 or a range such as 3:60 or "
-                    "3:60:5; '{}' {}.",
-                    what, low, high, text, why));
-  };
-  const auto number = [&](std::string_view digits, std::size_t least) {
-    const auto value = whole_number(digits);
-    if (!value) throw wrong("is none of these");
-    if (*value < least || *value > high) throw wrong("is out of range");
-    return static_cast<std::size_t>(*value);
-  };
-  std::vector<std::size_t> values;
-  for (const std::string_view part : split(text, ',')) {
-    const auto bounds = split(part, ':');
-    if (bounds.size() > 3) throw wrong("has too many colons");
-    const std::size_t first = number(bounds[0], low);
-    const std::size_t last = bounds.size() > 1 ? number(bounds[1], low) : first;
-    const std::size_t step = bounds.size() > 2 ? number(bounds[2], 1) : 1;
-    if (first > last) throw wrong("runs backwards");
-    if ((last - first) / step >= limit - values.size())
-      throw wrong(fmt::format("holds more than {} values", limit));
-    for (std::size_t value = first; value <= last; value += step) values.push_back(value);
-  }
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return values;
 }
 
 std::string norm_list() {

@@ -11,11 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common.h"
-#include "cli/model_text.h"
+#include "cli/options.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 #include "record/json.h"
 #include "report/scan_page.h"
+#include "result/json_writer.h"
+#include "study/model_text.h"
 
 namespace normscope::cli {
 namespace {
@@ -25,7 +27,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostPrinted = 4000;  // characters of text on a terminal
 
 struct ScanCall {
-  TextCall text;
+  TextOptions text;
   std::string layers, heads, mask, margin = "bound", highlight, trace;
   std::vector<std::string> spaces = {"before", "model", "head", "reachable"};
   bool no_weights = false;
@@ -170,7 +172,7 @@ std::string mask_name(const Plan& plan) {
 
 ScanRun run_of(const Plan& plan, const ScanCall& call, std::vector<ScanWindow> windows) {
   ScanRun run;
-  static_cast<ModelOnText&>(run) = describe(plan.checkpoint, call.text, plan.text);
+  static_cast<ModelOnText&>(run) = model_on_text(plan.checkpoint, call.text, plan.text);
   run.prefixes = plan.settings.prefixes;
   run.sliding_window = sliding_window(plan);
   run.as_model = plan.settings.prefixes == plan.checkpoint.weights->spec().causal;
@@ -259,7 +261,7 @@ Json window_json(const ScanWindow& window, const TextWindow& text, const std::ve
 Json options_json(const Plan& plan, const ScanCall& call) {
   Json spaces = Json::array();
   for (const KeySpace space : plan.settings.spaces) spaces.push_back(name_of(space));
-  Json options = text_options(call.text, plan.text);
+  Json options = Json::parse(json_of(text_settings(call.text, plan.text)));
   options.update(Json{{"layers", plan.settings.layers},
                       {"heads", plan.settings.heads},
                       {"spaces", spaces},
@@ -384,8 +386,7 @@ void add_scan(CLI::App& app, Common& common) {
        "scan stories15m --text story.txt --space head reachable --layers 0:2 --heads 0,3",
        "scan path/to/model --ids tokens.txt --window 512 --stride 256 --samples 8 --json"});
   auto call = std::make_shared<ScanCall>();
-  add_model_option(*command, call->text);
-  add_text_options(*command, call->text);
+  add_options(*command, call->text);
   const auto option = [&](const char* name, std::string& value, const char* type, const char* description) {
     return command->add_option(name, value, description)->type_name(type);
   };
