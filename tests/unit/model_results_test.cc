@@ -1,9 +1,11 @@
 // Studies of trained models, called without the command line: their results read back as they were written.
 #include <gtest/gtest.h>
 
+#include "normscope/tensor_file.h"
 #include "result/json_reader.h"
 #include "result/json_writer.h"
 #include "study/ablate.h"
+#include "study/vocab.h"
 #include "support/message.h"
 #include "support/temporary_directory.h"
 
@@ -66,6 +68,38 @@ TEST(AblateStudy, RefusesWhatAModelCannotHave) {
   options.text = text_of("bert", directory);
   options.mask_token = 50;
   expect_mentions(refused(), {"--mask-token", "from 0 to 49"});
+}
+
+TEST(VocabResult, ReadsBackWhatWasWritten) {
+  const TemporaryDirectory directory;
+  const Executor executor(1);
+  // Corners of a square, its centre, the middle of an edge, and a corner twice.
+  write_npy(directory.file("square.npy"),
+            {"", DType::float32, {7, 2}, {1, 1, 1, -1, -1, 1, -1, -1, 0, 0, 1, 0, 1, 1}});
+  for (const bool exact : {false, true}) {
+    VocabOptions options;
+    options.source = directory.file("square.npy");
+    options.exact = exact;
+    const VocabResult result = study_vocab(options, {executor}).result;
+    EXPECT_EQ(result.counts.tied, 3u);
+    EXPECT_EQ(result.verified.has_value(), exact);
+    expect_reads_back(result);
+  }
+  VocabOptions options;
+  options.source = NORMSCOPE_SOURCE "/tests/golden/models/gpt2";
+  expect_reads_back(study_vocab(options, {executor}).result);
+}
+
+TEST(VocabResult, ATokenIsNamedWhereItsVocabularyIsKnown) {
+  VocabToken token;
+  token.verdict = Verdict::unselectable;
+  token.cover = {{3, 0.5, "three"}, {4, 0.5, ""}};
+  const auto json = nlohmann::ordered_json::parse(json_of(token));
+  EXPECT_FALSE(json.contains("token"));
+  EXPECT_FALSE(json.contains("margin"));
+  EXPECT_EQ(json["cover"][0]["token"], "three");
+  EXPECT_FALSE(json["cover"][1].contains("token"));
+  expect_reads_back(token);
 }
 
 }  // namespace
