@@ -5,6 +5,7 @@
 #include "result/json_reader.h"
 #include "result/json_writer.h"
 #include "study/ablate.h"
+#include "study/scan.h"
 #include "study/vocab.h"
 #include "support/message.h"
 #include "support/temporary_directory.h"
@@ -100,6 +101,50 @@ TEST(VocabResult, ATokenIsNamedWhereItsVocabularyIsKnown) {
   EXPECT_EQ(json["cover"][0]["token"], "three");
   EXPECT_FALSE(json["cover"][1].contains("token"));
   expect_reads_back(token);
+}
+
+TEST(ScanResult, ReadsBackWhatWasWritten) {
+  const TemporaryDirectory directory;
+  const Executor executor(1);
+  for (const char* model : {"gpt2", "albert", "mistral"}) {
+    ScanOptions options;
+    options.text = text_of(model, directory);
+    ScanResult result = study_scan(options, {executor}).result;
+    EXPECT_EQ(result.spaces.size(), 4u);
+    EXPECT_EQ(result.windows->at(2).layers.size(), 3u);
+    expect_reads_back(result);
+    result.windows.reset();
+    expect_reads_back(result);
+  }
+}
+
+TEST(ScanStudy, AsksOnlyWhatItIsAskedAndNamesASpaceOnce) {
+  const TemporaryDirectory directory;
+  const Executor executor(1);
+  ScanOptions options;
+  options.text = text_of("gpt2", directory);
+  options.spaces = {"head", "head"};
+  options.layers = "1";
+  options.heads = "0";
+  const ScanResult result = study_scan(options, {executor}).result;
+  EXPECT_EQ(result.spaces.size(), 1u);
+  ASSERT_EQ(result.windows->at(0).layers.size(), 1u);
+  EXPECT_FALSE(result.windows->at(0).layers[0].model);
+  EXPECT_FALSE(result.windows->at(0).layers[0].heads.at(0).reachable);
+  expect_reads_back(result);
+}
+
+TEST(ScanStudy, WritesTracesWhereItIsTold) {
+  const TemporaryDirectory directory;
+  const Executor executor(1);
+  ScanOptions options;
+  options.text = text_of("gpt2", directory);
+  options.spaces = {"model"};
+  options.trace = "out";
+  expect_mentions(message_of([&] { study_scan(options, {executor}); }), {"--trace", "--out"});
+  study_scan(options, {executor}, directory.path());
+  const TensorFile trace = TensorFile::open(directory.file("trace.layer.2.safetensors"));
+  EXPECT_EQ(trace.read("window.1.layer.2.out").shape.at(0), 5u);
 }
 
 }  // namespace
