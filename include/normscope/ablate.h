@@ -114,6 +114,10 @@ struct Ablation {
   std::vector<std::string> notes;
 };
 
+// "none", "next token", "masked token"
+const char* name_of(Ablation::Loss loss);
+std::span<const Ablation::Loss> values_of(Ablation::Loss);
+
 // The windows: ids as the model takes them. Same result for any number of threads. Held at once: the hidden
 // states of all layers of some windows (at most 256 MiB unless one alone is larger), and what forward holds.
 // Throws InputError if there is no window, a layer does not exist or has no norm in front of attention, a
@@ -132,11 +136,23 @@ enum class RetrievalVerdict {
   untestable,  // the model as trained does not retrieve on the probe, or one prompt cannot tell
   failed,      // the row has no values
 };
+const char* name_of(RetrievalVerdict verdict);
+std::span<const RetrievalVerdict> values_of(RetrievalVerdict);
+
 struct RetrievalChange {
   std::string measure;  // "gain" (of copies, in nats), "copy" and "lookup" (choice), "finds"
   Interval trained, changed, difference;
   double chance = 0;
   RetrievalVerdict verdict = RetrievalVerdict::untestable;
+
+  static void describe(auto& visit, auto& self) {
+    visit("measure", self.measure, "gain (of copies, in nats), copy, lookup or finds (shares)");
+    visit("chance", self.chance, "what guessing would reach");
+    visit("trained", self.trained, "of the model as trained");
+    visit("changed", self.changed, "with the norm replaced");
+    visit("difference", self.difference, "changed less trained, prompt by prompt");
+    visit("verdict", self.verdict, "whether retrieval got worse");
+  }
 };
 std::vector<RetrievalChange> retrieval_changes(const Ablation& ablation, std::size_t row);
 

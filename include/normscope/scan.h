@@ -36,6 +36,9 @@ enum class KeySpace { before, model, head, reachable };
 inline constexpr std::array kKeySpaces = {KeySpace::before, KeySpace::model, KeySpace::head,
                                           KeySpace::reachable};
 const char* name_of(KeySpace space);
+inline std::span<const KeySpace> values_of(KeySpace) {
+  return kKeySpaces;
+}
 // Throws InputError that lists the names.
 KeySpace parse_key_space(std::string_view name);
 
@@ -79,6 +82,12 @@ struct NormShare {
   double along_ones = 0;  // share of the energy ‖x‖² along 1, mean over tokens: what projection takes away
   double norm_mean = 0;    // mean of ‖x‖
   double norm_spread = 0;  // sd of ‖x‖ over its mean: what scaling takes away
+
+  static void describe(auto& visit, auto& self) {
+    visit("along_ones", self.along_ones, "share of the energy along the vector of ones, mean over tokens");
+    visit("norm_mean", self.norm_mean, "mean norm");
+    visit("norm_spread", self.norm_spread, "standard deviation of the norms over their mean");
+  }
 };
 
 // What the queries of one head did in one window.

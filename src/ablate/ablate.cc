@@ -666,6 +666,47 @@ Ablation ablate(const ModelWeights& weights, std::span<const std::vector<std::ui
   return Ablating(weights, windows, settings, executor, progress).run();
 }
 
+const char* name_of(Ablation::Loss loss) {
+  switch (loss) {
+    case Ablation::Loss::none:
+      return "none";
+    case Ablation::Loss::next_token:
+      return "next token";
+    case Ablation::Loss::masked_token:
+      break;
+  }
+  return "masked token";
+}
+
+std::span<const Ablation::Loss> values_of(Ablation::Loss) {
+  static constexpr Ablation::Loss all[] = {Ablation::Loss::none, Ablation::Loss::next_token,
+                                           Ablation::Loss::masked_token};
+  return all;
+}
+
+const char* name_of(RetrievalVerdict verdict) {
+  switch (verdict) {
+    case RetrievalVerdict::worse:
+      return "worse";
+    case RetrievalVerdict::not_worse:
+      return "not worse";
+    case RetrievalVerdict::not_shown:
+      return "no difference shown";
+    case RetrievalVerdict::untestable:
+      return "untestable";
+    case RetrievalVerdict::failed:
+      break;
+  }
+  return "failed";
+}
+
+std::span<const RetrievalVerdict> values_of(RetrievalVerdict) {
+  static constexpr RetrievalVerdict all[] = {RetrievalVerdict::worse, RetrievalVerdict::not_worse,
+                                             RetrievalVerdict::not_shown, RetrievalVerdict::untestable,
+                                             RetrievalVerdict::failed};
+  return all;
+}
+
 std::vector<RetrievalChange> retrieval_changes(const Ablation& ablation, std::size_t row) {
   const AblateRow& trained = ablation.rows.front();
   const AblateRow& changed = ablation.rows.at(row);

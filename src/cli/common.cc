@@ -15,7 +15,6 @@
 #include "normscope/error.h"
 #include "normscope/norm.h"
 #include "record/json.h"
-#include "study/parse.h"
 
 namespace normscope::cli {
 namespace {
@@ -49,33 +48,6 @@ std::string duration(double seconds) {
   if (whole < 60) return fmt::format("{}s", whole);
   if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
-}
-
-TensorPlace tensor_place(const std::string& text) {
-  normscope::TensorPlace place = normscope::tensor_place(text);
-  return {std::move(place.path), std::move(place.tensor)};
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  return normscope::split(text, separator);
-}
-
-double parse_number(std::string_view text, std::string_view what, double low, double high) {
-  return normscope::parse_number(text, what, low, high);
-}
-
-std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
-                          std::uint64_t high) {
-  return normscope::parse_count(text, what, low, high);
-}
-
-double parse_non_negative(std::string_view text, std::string_view what) {
-  return normscope::parse_non_negative(text, what);
-}
-
-std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,
-                                     std::size_t high, std::size_t limit) {
-  return normscope::parse_range(text, what, low, high, limit);
 }
 
 std::string norm_list() {

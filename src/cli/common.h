@@ -19,6 +19,7 @@
 #include "core/printable.h"
 #include "normscope/executor.h"
 #include "normscope/record.h"
+#include "study/parse.h"
 
 namespace normscope::cli {
 
@@ -53,24 +54,6 @@ void add_report(CLI::App& app, Common& common);
 // InputError as RunDirectory, and if it holds what can be resumed: a training or an audit of `paper`.
 std::unique_ptr<RunDirectory> replaceable_directory(const Common& common);
 
-// A whole decimal number from low to high. Throws InputError that names `what` (e.g. "--draws").
-std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
-                          std::uint64_t high);
-// A finite number of at least 0. Throws InputError that names `what`.
-double parse_non_negative(std::string_view text, std::string_view what);
-// "7", "3,5,8", "3:60" or "3:60:5" (both ends included, as far as the step reaches): ascending, without
-// duplicates, each from low to high, at most `limit` of them.
-std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,
-                                     std::size_t high, std::size_t limit);
-// A finite decimal number from low to high.
-double parse_number(std::string_view text, std::string_view what, double low, double high);
-// "FILE", or "FILE:NAME" for one tensor of an .npz or .safetensors file.
-struct TensorPlace {
-  std::string path;
-  std::optional<std::string> tensor;
-};
-TensorPlace tensor_place(const std::string& text);
-std::vector<std::string_view> split(std::string_view text, char separator);
 // "42s", "3m07s", "2h05m"
 std::string duration(double seconds);
 // The norms by name, for help texts.

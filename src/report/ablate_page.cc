@@ -102,22 +102,6 @@ const char* words_for(const std::string& measure) {
 
 }  // namespace
 
-const char* name_of(RetrievalVerdict verdict) {
-  switch (verdict) {
-    case RetrievalVerdict::worse:
-      return "worse";
-    case RetrievalVerdict::not_worse:
-      return "not worse";
-    case RetrievalVerdict::not_shown:
-      return "no difference shown";
-    case RetrievalVerdict::untestable:
-      return "untestable";
-    case RetrievalVerdict::failed:
-      break;
-  }
-  return "failed";
-}
-
 std::vector<std::vector<std::string>> ablate_table(const AblateRun& run) {
   const Ablation& ablation = run.ablation;
   const AblateRow& trained = ablation.rows.front();

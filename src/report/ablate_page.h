@@ -28,7 +28,6 @@ std::vector<std::string> ablate_sentences(const AblateRun& run);
 std::string ablate_verdict(const AblateRun& run);
 // row,layer,measure,mean,low,high
 std::string ablate_csv(const AblateRun& run);
-const char* name_of(RetrievalVerdict verdict);
 
 Page ablate_page(const AblateRun& run, const Provenance& provenance, std::string data);
 

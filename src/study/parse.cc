@@ -1,6 +1,6 @@
 #include "study/parse.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -54,6 +54,11 @@ std::uint64_t parse_count(std::string_view text, std::string_view what, std::uin
   const auto value = whole_number(text);
   if (value && *value >= low && *value <= high) return *value;
   throw InputError(fmt::format("{} takes a whole number from {} to {}, not '{}'.", what, low, high, text));
+}
+
+std::uint64_t require_count(std::uint64_t value, std::string_view what, std::uint64_t low,
+                            std::uint64_t high) {
+  return parse_count(std::to_string(value), what, low, high);
 }
 
 double parse_non_negative(std::string_view text, std::string_view what) {

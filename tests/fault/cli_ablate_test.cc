@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fault/program.h"
+#include "result/json_writer.h"
+#include "study/ablate.h"
 
 namespace normscope {
 namespace {
@@ -88,6 +90,23 @@ TEST_F(AblateCommand, SameBytesForAnyNumberOfThreads) {
     json->erase("threads");
   }
   EXPECT_EQ(one, eight);
+}
+
+TEST_F(AblateCommand, SaysWhatTheStudySays) {
+  AblateOptions options;
+  options.text.model = NORMSCOPE_SOURCE "/tests/golden/models/gpt2";
+  options.text.ids = path("ids.txt");
+  options.text.window = 10;
+  options.text.samples = 3;
+  options.norms = {"none", "center"};
+  options.rescale = true;
+  options.prompts = 3;
+  options.probe_length = 6;
+  const Executor executor(2);
+  auto study = nlohmann::json::parse(json_of(study_ablate(options, {executor, 5}).result)),
+       program = result_of(call("gpt2") + "--norm none center --rescale --seed 5 --threads 2");
+  for (auto* json : {&study, &program}) json->erase("seconds");
+  EXPECT_EQ(study, program);
 }
 
 TEST_F(AblateCommand, WritesARunDirectory) {

@@ -1,6 +1,8 @@
 // normscope scan: what it prints, what it leaves behind, and what it says to wrong calls.
 #include "fault/program.h"
 #include "normscope/tensor_file.h"
+#include "result/json_writer.h"
+#include "study/scan.h"
 
 namespace normscope {
 namespace {
@@ -136,6 +138,21 @@ TEST_F(ScanCommand, TracesAreTheTokensAsTheyPass) {
   const TensorFile trace = TensorFile::open(out + "/trace.layer.1.safetensors");
   ASSERT_EQ(trace.tensors().size(), 3u);
   EXPECT_EQ(trace.read("window.0.layer.1.out").shape, (std::vector<std::size_t>{11, 16}));
+}
+
+TEST_F(ScanCommand, SaysWhatTheStudySays) {
+  ScanOptions options;
+  options.text.model = model("mistral");
+  options.text.ids = ids();
+  options.text.window = 6;
+  options.text.samples = 2;
+  options.layers = "0:1";
+  const Executor executor(2);
+  auto study = nlohmann::json::parse(json_of(study_scan(options, {executor}).result)),
+       program = result_of("scan " + model("mistral") + " --ids " + ids() +
+                           " --window 6 --samples 2 --layers 0:1 --threads 2");
+  for (auto* results : {&study, &program}) results->erase("seconds");
+  EXPECT_EQ(study, program);
 }
 
 TEST_F(ScanCommand, TheSameBytesForAnyNumberOfThreads) {

@@ -11,6 +11,8 @@
 #include "fault/program.h"
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
+#include "result/json_writer.h"
+#include "study/vocab.h"
 
 namespace normscope {
 namespace {
@@ -132,6 +134,20 @@ TEST_F(VocabCommand, TheRunHoldsACertificateForEveryToken) {
   }
   EXPECT_EQ(std::count(certified.begin(), certified.end(), true), 200);
   EXPECT_GT(result["counts"]["unselectable"], 50);
+}
+
+TEST_F(VocabCommand, SaysWhatTheStudySays) {
+  VocabOptions options;
+  options.source = write_square();
+  options.tokenizer = write_tokenizer();
+  options.margin = Margins::exact;
+  options.exact = true;
+  const Executor executor(2);
+  json study = json::parse(json_of(study_vocab(options, {executor}).result)),
+       program = result_of("vocab " + options.source + " --tokenizer " + options.tokenizer +
+                           " --margin exact --exact --threads 2");
+  for (json* each : {&study, &program}) each->erase("seconds");
+  EXPECT_EQ(study, program);
 }
 
 TEST_F(VocabCommand, TheLimitHoldsOnScreenAndForMargins) {

@@ -1,4 +1,4 @@
-#include "cli/model_text.h"
+#include "study/model_text.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,14 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/printable.h"
 #include "io/text_bytes.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
+#include "study/parse.h"
 #include "text/utf8.h"
 
-namespace normscope::cli {
+namespace normscope {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
@@ -37,20 +39,20 @@ std::vector<std::uint32_t> parse_ids(const std::string& path) {
   return ids;
 }
 
-void read_tokens(const Checkpoint& checkpoint, const TextCall& call, ModelText& result) {
-  if (call.text.empty() == call.ids.empty()) {
+void read_tokens(const Checkpoint& checkpoint, const TextOptions& options, ModelText& result) {
+  if (options.text.empty() == options.ids.empty()) {
     throw InputError("Give the text as --text FILE ('-' is standard input), or its tokens as --ids FILE.");
   }
-  if (!call.ids.empty()) {
-    result.source = label_of_source(call.ids);
-    for (const std::uint32_t id : parse_ids(call.ids)) result.tokens.push_back({id, 0, 0, false});
+  if (!options.ids.empty()) {
+    result.source = label_of_source(options.ids);
+    for (const std::uint32_t id : parse_ids(options.ids)) result.tokens.push_back({id, 0, 0, false});
     return;
   }
   if (!checkpoint.tokenizer) {
     throw InputError(fmt::format("{} Give token ids with --ids FILE instead.", checkpoint.no_tokenizer));
   }
-  result.source = label_of_source(call.text);
-  result.text = read_text_file(call.text, "--text");
+  result.source = label_of_source(options.text);
+  result.text = read_text_file(options.text, "--text");
   result.tokens = checkpoint.tokenizer->encode(result.text);
   if (!text::is_valid_utf8(result.text))
     result.notes.emplace_back("The text is not all UTF-8; what is not was read as U+FFFD.");
@@ -79,28 +81,6 @@ std::string read_text_file(const std::string& path, std::string_view option) {
   return text;
 }
 
-void add_model_option(CLI::App& command, TextCall& call) {
-  command
-      .add_option(
-          "model", call.model,
-          "A Hugging Face directory, an id in its local cache, a llama2.c file, or a model fetched by "
-          "`normscope data get`")
-      ->type_name("MODEL")
-      ->required();
-}
-
-void add_text_options(CLI::App& command, TextCall& call) {
-  const auto option = [&](const char* name, std::string& value, const char* type, const char* description) {
-    command.add_option(name, value, description)->type_name(type);
-  };
-  option("--text", call.text, "FILE", "The text; - is standard input");
-  option("--ids", call.ids, "FILE", "Token ids in its place: numbers in a text file, or an .npy");
-  option("--window", call.window, "N",
-         "Tokens read at once [what the model has positions for, at most 1024]");
-  option("--stride", call.stride, "N", "A window every so many tokens [the window]");
-  option("--samples", call.samples, "N", "Windows at most [1]");
-}
-
 std::vector<std::vector<std::uint32_t>> ModelText::ids() const {
   std::vector<std::vector<std::uint32_t>> result;
   for (const TextWindow& each : windows) result.push_back(each.ids());
@@ -116,10 +96,10 @@ std::string ModelText::spelled(const Checkpoint& checkpoint, const Token& token)
   return fmt::format("#{}", token.id);
 }
 
-ModelOnText describe(const Checkpoint& checkpoint, const TextCall& call, const ModelText& text) {
+ModelOnText model_on_text(const Checkpoint& checkpoint, const TextOptions& options, const ModelText& text) {
   const ModelSpec& spec = checkpoint.weights->spec();
   ModelOnText result;
-  result.model = printable(call.model);
+  result.model = printable(options.model);
   result.family = spec.family;
   result.text = text.source;
   result.layers = spec.layers;
@@ -132,24 +112,21 @@ ModelOnText describe(const Checkpoint& checkpoint, const TextCall& call, const M
   return result;
 }
 
-nlohmann::ordered_json text_options(const TextCall& call, const ModelText& text) {
-  return {{"model", call.model},
-          {"text", call.text.empty() ? call.ids : call.text},
-          {"window", text.window},
-          {"stride", text.stride},
-          {"windows", text.windows.size()}};
+TextSettings text_settings(const TextOptions& options, const ModelText& text) {
+  return {options.model, options.text.empty() ? options.ids : options.text, text.window, text.stride,
+          text.windows.size()};
 }
 
-ModelText read_model_text(const Checkpoint& checkpoint, const TextCall& call) {
+ModelText read_model_text(const Checkpoint& checkpoint, const TextOptions& options) {
   const ModelSpec& spec = checkpoint.weights->spec();
   ModelText result;
-  read_tokens(checkpoint, call, result);
+  read_tokens(checkpoint, options, result);
   const std::size_t added = count_added(result.tokens), inner = result.tokens.size() - added;
   if (inner == 0) throw InputError(fmt::format("The text of {} has no tokens.", result.source));
   for (std::size_t i = 0; i < result.tokens.size(); ++i) {
     const Token& token = result.tokens[i];
     if (token.id < spec.vocabulary) continue;
-    if (!call.ids.empty()) {
+    if (!options.ids.empty()) {
       throw InputError(
           fmt::format("--ids: {} in {}, number {} of them, is not in the model's vocabulary of {}.", token.id,
                       result.source, i + 1, spec.vocabulary));
@@ -161,12 +138,12 @@ ModelText read_model_text(const Checkpoint& checkpoint, const TextCall& call) {
   }
   const std::size_t most = spec.positions > 0 ? spec.positions : Mask::most_tokens;
   result.window =
-      call.window.empty() ? std::min(most, kLongestWindow) : parse_count(call.window, "--window", 1, most);
+      options.window ? require_count(*options.window, "--window", 1, most) : std::min(most, kLongestWindow);
   result.stride =
-      call.stride.empty() ? result.window : parse_count(call.stride, "--stride", 1, Mask::most_tokens);
-  const std::size_t samples = call.samples.empty() ? 1 : parse_count(call.samples, "--samples", 1, 1'000'000);
+      options.stride ? require_count(*options.stride, "--stride", 1, Mask::most_tokens) : result.window;
+  const std::size_t samples = require_count(options.samples, "--samples", 1, 1'000'000);
   // Special tokens stand in every window, so neighbours would leave out as many.
-  if (call.stride.empty() && result.stride > added) result.stride -= added;
+  if (!options.stride && result.stride > added) result.stride -= added;
   result.windows = text_windows(result.tokens, result.window, result.stride, samples);
   std::size_t last = 0;
   for (const TextWindow& each : result.windows)
@@ -181,4 +158,4 @@ ModelText read_model_text(const Checkpoint& checkpoint, const TextCall& call) {
   return result;
 }
 
-}  // namespace normscope::cli
+}  // namespace normscope

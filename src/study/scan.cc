@@ -1,0 +1,268 @@
+#include "study/scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+#include "core/printable.h"
+#include "normscope/error.h"
+#include "normscope/tensor_file.h"
+#include "study/parse.h"
+
+namespace normscope {
+namespace {
+
+std::vector<std::size_t> parse_choice(const std::string& text, const char* option, std::size_t count) {
+  if (text.empty()) return {};
+  return parse_range(text, option, 0, count - 1, count);
+}
+
+// "key,query", or "all".
+std::vector<TracePoint> parse_trace(const std::string& text) {
+  std::vector<TracePoint> points;
+  if (text.empty()) return points;
+  if (text == "all") return {trace_points().begin(), trace_points().end()};
+  for (const std::string_view piece : split(text, ',')) {
+    const auto found = std::find_if(trace_points().begin(), trace_points().end(), [&](TracePoint point) {
+      return name_of(point, 0) == fmt::format("layer.0.{}", piece);
+    });
+    if (found == trace_points().end()) {
+      throw InputError(
+          fmt::format("--trace: there is no point '{}'; there are attn.norm.in, attn.norm.out, "
+                      "attn.query, attn.key, attn.value, attn.out, out, or all.",
+                      printable(piece)));
+    }
+    points.push_back(*found);
+  }
+  return points;
+}
+
+bool prefixes_asked(const std::string& mask, const ModelSpec& spec) {
+  if (mask.empty()) return spec.causal;
+  if (mask == "full") return false;
+  if (mask != "causal") {
+    throw InputError(
+        fmt::format("--mask {}: a scan takes full (every query sees all tokens of a window) or "
+                    "causal (those up to itself).",
+                    printable(mask)));
+  }
+  return true;
+}
+
+// Writes what a layer showed when the next one begins: one file per layer, never more than that in memory.
+class TraceWriter {
+ public:
+  explicit TraceWriter(const ScanPlan& plan) : plan_(plan) {}
+
+  ForwardObserver observer() {
+    ForwardObserver observer;
+    observer.layer = [this](std::size_t layer, const BlockSpec&, const BlockWeights<float>&) {
+      finish();
+      layer_ = layer;
+    };
+    observer.point = [this](std::size_t text, std::size_t layer, TracePoint point,
+                            MatrixView<const float> values) {
+      if (std::find(plan_.trace.begin(), plan_.trace.end(), point) == plan_.trace.end()) return;
+      const auto& layers = plan_.settings.layers;
+      if (!layers.empty() && std::find(layers.begin(), layers.end(), layer) == layers.end()) return;
+      Tensor tensor{fmt::format("window.{}.{}", text, name_of(point, layer)),
+                    DType::float32,
+                    {values.rows, values.cols},
+                    {}};
+      for (std::size_t i = 0; i < values.rows; ++i)
+        tensor.values.insert(tensor.values.end(), values[i].begin(), values[i].end());
+      const std::lock_guard lock(mutex_);
+      tensors_.push_back(std::move(tensor));
+    };
+    return observer;
+  }
+
+  void finish() {
+    if (tensors_.empty()) return;
+    std::sort(tensors_.begin(), tensors_.end(),
+              [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+    write_safetensors((plan_.trace_directory / fmt::format("trace.layer.{}.safetensors", layer_)).string(),
+                      tensors_);
+    tensors_.clear();
+  }
+
+ private:
+  const ScanPlan& plan_;
+  std::mutex mutex_;
+  std::vector<Tensor> tensors_;
+  std::size_t layer_ = 0;
+};
+
+// Of the model, where some window of the text is longer than it; else 0.
+std::size_t sliding_window(const ScanPlan& plan) {
+  const ModelSpec& spec = plan.checkpoint.weights->spec();
+  if (!plan.settings.prefixes || !spec.causal || spec.window == 0) return 0;
+  const bool slides =
+      std::any_of(plan.text.windows.begin(), plan.text.windows.end(),
+                  [&](const TextWindow& window) { return window.tokens.size() > spec.window; });
+  return slides ? spec.window : 0;
+}
+
+// What the places of a window see, as `normscope mask` names it.
+std::string mask_name(const ScanPlan& plan) {
+  if (const std::size_t window = sliding_window(plan); window > 0)
+    return fmt::format("onesided:{}", window - 1);
+  return plan.settings.prefixes ? "causal" : "full";
+}
+
+ScanRun run_of(const ScanPlan& plan, std::vector<ScanWindow> windows) {
+  ScanRun run;
+  static_cast<ModelOnText&>(run) = plan.about;
+  run.prefixes = plan.settings.prefixes;
+  run.sliding_window = sliding_window(plan);
+  run.as_model = plan.settings.prefixes == plan.checkpoint.weights->spec().causal;
+  run.lower_bounds = plan.settings.margins == Margins::bound;
+  run.scanned = std::move(windows);
+  run.spaces = plan.settings.spaces;
+  for (const TextWindow& window : plan.text.windows) {
+    std::vector<std::string>& spelled = run.spelled.emplace_back();
+    for (std::size_t i = 0; i < window.tokens.size(); ++i) {
+      const Token& token = window.tokens[i];
+      // What the tokenizer left out between two tokens (spaces, mostly) belongs to the second.
+      std::string text = plan.text.spelled(plan.checkpoint, token);
+      if (i > 0 && plan.text.text.empty() && !plan.checkpoint.tokenizer) text.insert(0, " ");
+      if (i > 0 && token.end > token.begin && window.tokens[i - 1].end <= token.begin &&
+          window.tokens[i - 1].end > 0)
+        text.insert(0, plan.text.text, window.tokens[i - 1].end, token.begin - window.tokens[i - 1].end);
+      spelled.push_back(std::move(text));
+    }
+  }
+  return run;
+}
+
+std::optional<ScanSetResult> result_of(const ScanSet& set) {
+  if (set.verdicts.empty()) return std::nullopt;  // not asked for
+  ScanSetResult result;
+  result.selectable = set.count(Verdict::selectable);
+  result.tied = set.count(Verdict::tied);
+  result.unselectable = set.count(Verdict::unselectable);
+  result.undecided = set.verdicts.size() - result.selectable - result.tied - result.unselectable;
+  result.robust_unselectable = set.robust_unselectable;
+  result.rank = set.rank;
+  for (const auto& verdict : set.verdicts)
+    result.verdicts += verdict == Verdict::selectable     ? 's'
+                       : verdict == Verdict::tied         ? 't'
+                       : verdict == Verdict::unselectable ? 'u'
+                                                          : '?';
+  result.places = set.places;
+  result.margins = set.margins;
+  for (const bool each : set.robust) result.robust += each ? 'u' : '-';
+  result.largest_weights = set.largest_weights;
+  result.weight_places = set.weight_places;
+  return result;
+}
+
+ScanLayerResult result_of(const ScanLayer& layer) {
+  ScanLayerResult result;
+  result.layer = layer.layer;
+  result.norm_in = layer.norm_in;
+  result.norm_out = layer.norm_out;
+  result.before = result_of(layer.before);
+  result.model = result_of(layer.model);
+  for (const ScanHead& head : layer.heads) {
+    const QueryShare& queries = head.queries;
+    result.heads.push_back({head.head, head.key_head, queries.wins, queries.entropy, queries.largest_weight,
+                            result_of(head.keys), result_of(head.reachable)});
+  }
+  return result;
+}
+
+std::vector<ScanWindowResult> windows_of(const ScanPlan& plan, const ScanRun& run) {
+  std::vector<ScanWindowResult> windows;
+  for (std::size_t w = 0; w < run.scanned.size(); ++w) {
+    const ScanWindow& scanned = run.scanned[w];
+    ScanWindowResult& window = windows.emplace_back();
+    window.first = plan.text.windows[w].first;
+    window.ids = scanned.ids;
+    window.tokens = run.spelled[w];
+    for (const ScanLayer& layer : scanned.layers) window.layers.push_back(result_of(layer));
+    window.losses = scanned.losses;
+  }
+  return windows;
+}
+
+ScanResult::Settings told(const ScanPlan& plan, const ScanOptions& options) {
+  ScanResult::Settings result;
+  result.text = text_settings(options.text, plan.text);
+  result.layers = plan.settings.layers;
+  result.heads = plan.settings.heads;
+  result.spaces = plan.settings.spaces;
+  result.mask = mask_name(plan);
+  result.margin = plan.settings.margins;
+  result.largest_weights = plan.settings.largest_weights;
+  result.trace = options.trace;
+  return result;
+}
+
+}  // namespace
+
+ScanPlan plan_scan(const ScanOptions& options, std::filesystem::path trace_directory) {
+  ScanPlan plan;
+  plan.settings.spaces.clear();
+  for (const std::string& space : options.spaces) {
+    for (const std::string_view piece : split(space, ','))
+      plan.settings.spaces.push_back(parse_key_space(piece));
+  }
+  plan.settings.margins = options.margin;
+  plan.settings.largest_weights = !options.no_weights;
+  const auto& spaces = plan.settings.spaces;
+  if (options.highlight && std::find(spaces.begin(), spaces.end(), *options.highlight) == spaces.end()) {
+    throw InputError(
+        fmt::format("--highlight {}: the space is not among those of --space.", name_of(*options.highlight)));
+  }
+  plan.trace = parse_trace(options.trace);
+  plan.trace_directory = std::move(trace_directory);
+  if (!plan.trace.empty() && plan.trace_directory.empty())
+    throw InputError("--trace writes files: give their directory with --out DIR.");
+  plan.checkpoint = open_checkpoint(options.text.model);
+  const ModelSpec& spec = plan.checkpoint.weights->spec();
+  plan.settings.layers = parse_choice(options.layers, "--layers", spec.layers);
+  plan.settings.heads = parse_choice(options.heads, "--heads", spec.block.heads);
+  plan.settings.prefixes = prefixes_asked(options.mask, spec);
+  plan.text = read_model_text(plan.checkpoint, options.text);
+  plan.about = model_on_text(plan.checkpoint, options.text, plan.text);
+  plan.told = told(plan, options);
+  return plan;
+}
+
+ScanStudy run_scan(const ScanPlan& plan, const Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  TraceWriter writer(plan);
+  ScanSettings settings = plan.settings;
+  if (!plan.trace.empty()) settings.observer = writer.observer();
+  std::vector<ScanWindow> windows =
+      scan(*plan.checkpoint.weights, plan.text.ids(), settings, context.executor, context.progress);
+  writer.finish();
+  ScanStudy study;
+  ScanResult& result = study.result;
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  study.run = run_of(plan, std::move(windows));
+  study.summary = summarize(study.run);
+  result.made = provenance(context.seed, context.executor.threads());
+  result.settings = plan.told;
+  result.family = study.run.family;
+  result.verdict = scan_verdict(study.run, study.summary);
+  for (const KeySpace space : study.run.spaces) {
+    const bool named_twice = std::any_of(result.spaces.begin(), result.spaces.end(),
+                                         [&](const auto& other) { return other.first == name_of(space); });
+    if (named_twice) continue;
+    const UnselectableTokens found = unselectable_tokens(study.run, space);
+    result.spaces.push_back({name_of(space), {found.tokens, found.sets, found.in_some, found.in_all}});
+  }
+  result.windows = windows_of(plan, study.run);
+  return study;
+}
+
+ScanStudy study_scan(const ScanOptions& options, const Context& context,
+                     std::filesystem::path trace_directory) {
+  return run_scan(plan_scan(options, std::move(trace_directory)), context);
+}
+
+}  // namespace normscope

@@ -1,0 +1,275 @@
+#include "study/vocab.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+
+#include "core/printable.h"
+#include "io/sentence.h"
+#include "normscope/checkpoint.h"
+#include "normscope/error.h"
+#include "study/model_text.h"
+#include "study/parse.h"
+
+namespace normscope {
+namespace {
+
+bool holds_tensors(const std::string& path) {
+  return path.ends_with(".npy") || path.ends_with(".npz") || path.ends_with(".safetensors");
+}
+
+std::string source_of(const std::string& path, const Tensor& tensor) {
+  return tensor.name.empty() ? printable(path)
+                             : fmt::format("{}: tensor \"{}\"", printable(path), printable(tensor.name));
+}
+
+Tensor read_place(const std::string& text, std::string_view what) {
+  const TensorPlace place = tensor_place(text);
+  const TensorFile file = TensorFile::open(place.path);
+  if (!place.tensor && file.tensors().size() > 1) {
+    std::vector<std::string> names;
+    for (const TensorInfo& tensor : file.tensors()) names.push_back(tensor.name);
+    throw InputError(fmt::format("{} holds {} tensors: {}; name one of them: {} {}:NAME.",
+                                 io::quoted_path(place.path), names.size(), io::quoted_names(names), what,
+                                 printable(place.path)));
+  }
+  return file.read(place.tensor);
+}
+
+void check_finite(const Vocabulary& vocabulary) {
+  for (std::size_t i = 0; i < vocabulary.rows.rows(); ++i)
+    for (std::size_t c = 0; c < vocabulary.rows.cols(); ++c)
+      if (!std::isfinite(vocabulary.rows(i, c)))
+        throw InputError(fmt::format(
+            "{} is {} at row {}, column {} (counted from 0): the rows of tokens must be finite numbers.",
+            vocabulary.source, std::isnan(vocabulary.rows(i, c)) ? "NaN" : "infinite", i, c));
+  for (std::size_t i = 0; i < vocabulary.offsets.size(); ++i)
+    if (!std::isfinite(vocabulary.offsets[i]))
+      throw InputError(fmt::format("The bias of {} is not a finite number at token {} (counted from 0).",
+                                   vocabulary.source, i));
+}
+
+Vocabulary read_file(const VocabOptions& options) {
+  Vocabulary vocabulary;
+  Tensor tensor = read_place(options.source, "give");
+  vocabulary.source = source_of(tensor_place(options.source).path, tensor);
+  if (tensor.shape.size() != 2 || tensor.values.empty())
+    throw InputError(fmt::format(
+        "{} has {} axes and {} numbers: a vocabulary is a matrix, a row per token; name another tensor.",
+        vocabulary.source, tensor.shape.size(), tensor.values.size()));
+  vocabulary.dtype = tensor.dtype;
+  vocabulary.rows = Matrix<double>(tensor.shape[0], tensor.shape[1], std::move(tensor.values));
+  if (!options.bias.empty()) {
+    const Tensor bias = read_place(options.bias, "--bias");
+    if (bias.values.size() != vocabulary.rows.rows())
+      throw InputError(fmt::format("{} holds {} numbers, but there are {} tokens: --bias needs one for each.",
+                                   source_of(tensor_place(options.bias).path, bias), bias.values.size(),
+                                   vocabulary.rows.rows()));
+    vocabulary.offsets = bias.values;
+    vocabulary.offset_dtype = bias.dtype;
+  }
+  return vocabulary;
+}
+
+// Models are read as float; what their files held before is told by the numbers, all of which it must hold.
+DType narrowest(std::span<const float> values) {
+  bool half = true, brain = true;
+  for (const float value : values) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    brain = brain && (bits & 0xFFFFU) == 0;
+    // 11 significant bits, and nothing below half's smallest step of 2⁻²⁴ or beyond 65504.
+    const float size = std::abs(value);
+    half = half && (bits & 0x1FFFU) == 0 && size <= 65504 &&
+           std::ldexp(size, 24) == std::trunc(std::ldexp(size, 24));
+    if (!half && !brain) return DType::float32;
+  }
+  return half ? DType::float16 : DType::bfloat16;
+}
+
+Matrix<double> widened(const Matrix<float>& narrow) {
+  return {narrow.rows(), narrow.cols(), {narrow.values().begin(), narrow.values().end()}};
+}
+
+Vocabulary read_model(const VocabOptions& options) {
+  Checkpoint checkpoint = open_checkpoint(options.source);
+  const ModelSpec& spec = checkpoint.weights->spec();
+  Vocabulary vocabulary;
+  vocabulary.tokenizer = std::move(checkpoint.tokenizer);
+  vocabulary.source = printable(options.source);
+  if (options.embeddings) {
+    const Matrix<float> words = checkpoint.weights->words();
+    vocabulary.source += ": word embeddings";
+    vocabulary.dtype = narrowest(words.values());
+    vocabulary.rows = widened(words);
+    return vocabulary;
+  }
+  if (spec.head == ModelSpec::Head::none)
+    throw InputError(fmt::format(
+        "{} ({}) has no output head, so it gives no token a score; --embeddings asks about its word "
+        "embeddings instead.",
+        printable(options.source), spec.family));
+  const HeadWeights head = checkpoint.weights->head();
+  vocabulary.source += spec.tied ? ": output head, tied to the word embeddings" : ": output head";
+  vocabulary.dtype = narrowest(head.output.values());
+  vocabulary.rows = widened(head.output);
+  vocabulary.offsets.assign(head.bias.begin(), head.bias.end());
+  vocabulary.offset_dtype = narrowest(head.bias);
+  return vocabulary;
+}
+
+KeySet decide(const Vocabulary& vocabulary, const VocabOptions& options, const Context& context) {
+  KeyOptions engine;
+  engine.margins = options.margin;
+  engine.unit_roundoff = unit_roundoff(vocabulary.dtype);
+  engine.offset_roundoff = unit_roundoff(vocabulary.offset_dtype);
+  engine.smallest_rounding = smallest_rounding(vocabulary.dtype);
+  engine.exact = options.exact;
+  engine.progress = context.progress;
+  return decide_keys(vocabulary.rows.view(), vocabulary.offsets, engine, context.executor);
+}
+
+// Ids of the tokens that can never win alone, and of the selectable ones by rising margin, at most `most`.
+struct Notable {
+  std::vector<std::size_t> lost, nearest;
+};
+
+Notable notable(const KeySet& set, std::size_t most) {
+  Notable result;
+  for (std::size_t i = 0; i < set.n; ++i) {
+    const Verdict verdict = set.keys[i].verdict;
+    if (verdict == Verdict::undecided) continue;
+    (verdict == Verdict::selectable ? result.nearest : result.lost).push_back(i);
+  }
+  const std::size_t kept = std::min(most, result.nearest.size());
+  std::partial_sort(
+      result.nearest.begin(), result.nearest.begin() + static_cast<std::ptrdiff_t>(kept),
+      result.nearest.end(), [&](std::size_t a, std::size_t b) {
+        return set.keys[a].margin != set.keys[b].margin ? set.keys[a].margin < set.keys[b].margin : a < b;
+      });
+  result.nearest.resize(kept);
+  return result;
+}
+
+std::vector<VocabTerm> terms(const Vocabulary& vocabulary, const std::vector<CoverTerm>& cover) {
+  std::vector<VocabTerm> list;
+  for (const CoverTerm& term : cover) list.push_back({term.index, term.weight, vocabulary.text(term.index)});
+  return list;
+}
+
+std::vector<VocabToken> tokens_of(const VocabStudy& study, const std::vector<std::size_t>& ids, bool exact) {
+  std::vector<VocabToken> tokens;
+  for (const std::size_t id : ids) {
+    const KeyVerdict& key = study.set.keys[id];
+    VocabToken& token = tokens.emplace_back();
+    token.id = id;
+    token.token = study.given.text(id);
+    token.verdict = key.verdict;
+    token.robust = key.robust;
+    token.margin = key.margin;
+    token.depth = key.depth;
+    token.exact_witness = key.exact_witness;
+    token.cover = terms(study.given, key.cover);
+    token.interior = terms(study.given, key.interior);
+    token.tied_with = key.tied_with;
+    if (exact) token.verified = key.verified;
+  }
+  return tokens;
+}
+
+VocabResult::Settings settings_of(const VocabOptions& options, DType dtype) {
+  VocabResult::Settings settings;
+  settings.source = printable(options.source);
+  settings.bias = printable(options.bias);
+  settings.tokenizer = printable(options.tokenizer);
+  settings.embeddings = options.embeddings;
+  settings.margin = options.margin;
+  settings.exact = options.exact;
+  settings.limit = options.limit;
+  settings.dtype = dtype;
+  return settings;
+}
+
+}  // namespace
+
+std::string Vocabulary::text(std::size_t id) const {
+  const auto token = tokenizer ? tokenizer->token(static_cast<std::uint32_t>(id)) : std::nullopt;
+  return token ? printable(*token) : "";
+}
+
+Vocabulary read_vocabulary(const VocabOptions& options) {
+  const bool file = holds_tensors(tensor_place(options.source).path);
+  if (!file && !options.bias.empty())
+    throw InputError("--bias is for a FILE; the head of a model brings its own bias.");
+  if (file && options.embeddings)
+    throw InputError("--embeddings is for a MODEL; of a file name the tensor, as in FILE:TENSOR.");
+  Vocabulary vocabulary = file ? read_file(options) : read_model(options);
+  check_finite(vocabulary);
+  if (!options.tokenizer.empty())
+    vocabulary.tokenizer =
+        Tokenizer::from_json(read_text_file(options.tokenizer, "--tokenizer"), printable(options.tokenizer));
+  return vocabulary;
+}
+
+VocabStudy study_vocab(const VocabOptions& options, const Context& context) {
+  VocabStudy study;
+  study.given = read_vocabulary(options);
+  VocabResult& result = study.result;
+  const auto begin = std::chrono::steady_clock::now();
+  study.set = decide(study.given, options, context);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const KeySet& set = study.set;
+  result.made = provenance(context.seed, context.executor.threads());
+  result.settings = settings_of(options, study.given.dtype);
+  result.tokens = set.n;
+  result.d = set.d;
+  result.rank = set.rank;
+  result.bias = !study.given.offsets.empty();
+  result.counts = set.counts;
+  result.robust_counts = set.robust_counts;
+  result.exact_path = set.exact_path;
+  if (options.exact)
+    result.verified = static_cast<std::size_t>(
+        std::count_if(set.keys.begin(), set.keys.end(), [](const KeyVerdict& key) { return key.verified; }));
+  const Notable ids = notable(set, options.limit);
+  result.never_alone = tokens_of(study, ids.lost, options.exact);
+  result.smallest_margins = tokens_of(study, ids.nearest, options.exact);
+  return study;
+}
+
+void write_certificates(const std::filesystem::path& path, const KeySet& set) {
+  Tensor verdict{"verdict", DType::uint8, {set.n}, {}}, margin{"margin", DType::float64, {set.n}, {}},
+      depth{"depth", DType::float64, {set.n}, {}}, robust{"robust", DType::boolean, {set.n}, {}},
+      token{"witness.token", DType::int64, {}, {}}, witness{"witness", DType::float64, {}, {}},
+      start{"cover.start", DType::int64, {set.n + 1}, {0.0}}, members{"cover.token", DType::int64, {}, {}},
+      weights{"cover.weight", DType::float64, {}, {}};
+  for (std::size_t i = 0; i < set.n; ++i) {
+    const KeyVerdict& key = set.keys[i];
+    verdict.values.push_back(static_cast<double>(key.verdict));
+    margin.values.push_back(key.margin);
+    depth.values.push_back(key.depth);
+    robust.values.push_back(key.robust ? 1 : 0);
+    if (!key.witness.empty()) {
+      token.values.push_back(static_cast<double>(i));
+      witness.values.insert(witness.values.end(), key.witness.begin(), key.witness.end());
+    }
+    for (const CoverTerm& term : key.cover) {
+      members.values.push_back(static_cast<double>(term.index));
+      weights.values.push_back(term.weight);
+    }
+    start.values.push_back(static_cast<double>(members.values.size()));
+  }
+  token.shape = {token.values.size()};
+  witness.shape = {token.values.size(), set.d};
+  members.shape = weights.shape = {members.values.size()};
+  const std::vector<Tensor> tensors = {verdict, margin,  depth,  robust, token, std::move(witness),
+                                       start,   members, weights};
+  write_safetensors(path.string(), tensors,
+                    {{"verdict", "0 selectable, 1 tied, 2 unselectable"},
+                     {"witness", "row k is a query that puts token witness.token[k] on top"},
+                     {"cover", "of token i: entries cover.start[i] to cover.start[i + 1]"}});
+}
+
+}  // namespace normscope
