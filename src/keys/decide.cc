@@ -508,7 +508,9 @@ class SetDecider {
                  : 1;
     // Scores beyond the range of doubles leave nothing to tell.
     key.max_weight = weight.attained >= 0 ? weight.attained / noise : 0.0;
-    key.max_weight_bound = weight.bound * noise < 1 ? weight.bound * noise : 1.0;
+    // No weight is 0: one below all doubles is bounded by the least of them.
+    const double bound = weight.bound * noise;
+    key.max_weight_bound = bound < 1 ? std::max(bound, std::numeric_limits<double>::denorm_min()) : 1.0;
     if (!placed_.options.certificates) key.witness.clear();
   }
 

@@ -295,6 +295,7 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   const Rounding rounding(keys, scales, unit_roundoff, smallest_rounding);
   const Eigen::RowVectorXd& grain = rounding.grain;
   const Eigen::RowVectorXd column_unit = (grain.array() > 0).select(grain, 1.0);
+  hull.finest = (grain.cwiseProduct(scales)).minCoeff();
   const double root_n = std::sqrt(static_cast<double>(n)), root_d = std::sqrt(static_cast<double>(d));
   // Of a singular value in units of the grain: rms spread, for coordinates of average size.
   const double average = grain.cwiseProduct(shares).norm() / root_d * scale;

@@ -30,6 +30,7 @@ struct AffineHull {
   Eigen::MatrixXd lift;    // rank × rank: kept coordinates → frame coordinates; unused if rank = d
   Eigen::VectorXd off;     // distance of each key from its place in the hull, in the keys' units
   double noise = 0;        // the largest of them
+  double finest = 0;       // rms rounding of the column that is rounded most finely, in the keys' units
 
   bool reduced() const { return rank < static_cast<std::size_t>(centre.size()); }
   // Orthonormal coordinates of a key in the hull, in units of `unit`.

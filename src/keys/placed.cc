@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace normscope {
@@ -103,6 +104,9 @@ void PlacedKeys::place() {
 void PlacedKeys::measure_wobble() {
   const std::size_t m = distinct();
   const double root_d = std::sqrt(static_cast<double>(keys.cols));
+  // Half a step of double's least numbers is no double itself.
+  const double step = std::max(options.smallest_rounding, std::numeric_limits<double>::denorm_min());
+  bool far_from_flat = false;  // some key, by more than its own rounding
   // A bound of the spectral norm.
   const double stretch =
       hull.reduced() && hull.rank > 0
@@ -122,19 +126,21 @@ void PlacedKeys::measure_wobble() {
     } else {
       double squares = 0;  // in units, lest large keys overflow
       for (double value : keys[i]) squares += (value / hull.unit) * (value / hull.unit);
-      whole[k] = options.unit_roundoff * std::sqrt(squares) + options.smallest_rounding * root_d / hull.unit;
+      whole[k] = options.unit_roundoff * std::sqrt(squares) + step * root_d / hull.unit;
     }
     if (!hull.reduced()) continue;
     if (!bounded) {
       for (std::size_t c = 0; c < hull.kept.size(); ++c)
         errors[static_cast<Eigen::Index>(c)] =
-            (options.unit_roundoff * std::abs(keys(i, hull.kept[c])) + options.smallest_rounding) / hull.unit;
+            (options.unit_roundoff * std::abs(keys(i, hull.kept[c])) + step) / hull.unit;
       stretched[k] = std::min((sizes * errors).norm(), stretch * errors.norm());
     }
     double off = 0;
     for (const std::size_t each : groups.members[k])
       off = std::max(off, hull.off[static_cast<Eigen::Index>(each)] / hull.unit);
-    whole[k] += off + 2 * frame.point_error + 0x1p-52 * static_cast<double>(keys.cols) * distance(k);
+    const double computed = 0x1p-52 * static_cast<double>(keys.cols) * distance(k);  // what `off` may be off
+    far_from_flat = far_from_flat || off > whole[k] + computed;
+    whole[k] += off + 2 * frame.point_error + computed;
   }
   wobble = hull.reduced() && *std::max_element(stretched.begin(), stretched.end()) <
                                  *std::max_element(whole.begin(), whole.end())
@@ -146,8 +152,13 @@ void PlacedKeys::measure_wobble() {
                                          options.smallest_offset_rounding) /
                                             hull.unit);
   largest_wobble = *std::max_element(wobble.begin(), wobble.end());
-  const bool beyond_rounding = options.noise ? *options.noise > hull.tolerance : !options.errors.empty();
-  noise_fills_space = hull.reduced() && hull.rank + options.projected_out < keys.cols && beyond_rounding;
+  // (b) of the theorem speaks of keys within the errors that lie in a flat. Noise above the finest rounding fills
+  // directions that were left out; errors do unless a projection confines the keys meant; and where a key is
+  // farther from the flat than its own rounding there are no such keys.
+  const bool leaves_flat = options.noise             ? *options.noise > hull.finest
+                           : !options.errors.empty() ? hull.rank + options.projected_out < keys.cols
+                                                     : far_from_flat;
+  keys_leave_flat = hull.reduced() && leaves_flat;
 }
 
 }  // namespace normscope

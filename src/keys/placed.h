@@ -33,14 +33,14 @@ struct PlacedKeys {
   // A margin or depth beyond this, in units of hull.unit, no rounding can undo.
   double robust_beyond(std::size_t key) const { return wobble[key] + largest_wobble; }
   // Whether a verdict without a witness, proven by that much depth, stands whatever rounding did.
-  bool cover_can_be_robust() const { return !rounded_equal_offsets && !noise_fills_space; }
+  bool cover_can_be_robust() const { return !rounded_equal_offsets && !keys_leave_flat; }
 
   MatrixView<const double> keys;
   std::span<const double> offsets;     // empty also if they are all equal
   bool rounded_equal_offsets = false;  // which may have differed before they were rounded
-  // The keys meant need not lie in the flat: noise was asked about that is more than the rank policy leaves
-  // out, or errors are known that no projection confines to it.
-  bool noise_fills_space = false;
+  // The keys meant need not lie in the flat: noise was asked about that is more than rounding, errors are known
+  // that no projection confines to it, or a key is farther from it than its own rounding.
+  bool keys_leave_flat = false;
   const KeyOptions& options;
   AffineHull hull;
   KeyGroups groups;

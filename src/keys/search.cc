@@ -93,7 +93,7 @@ class Search final : public KeySearch {
       repaired_ = true;
     }
     // A search that broke off far from the widest margin has proven the verdict, not the margin.
-    const double distance = started_ ? std::sqrt(corral_.squared_distance()) : 0;
+    const double distance = started_ ? distance_to_members() : 0;
     const bool broken_off = started_ && found_.kind == Found::Kind::selectable &&
                             margins_ == Margins::exact && found_.margin < kBrokenOff * distance;
     if (started_ && (broken_off || found_.kind == Found::Kind::unclear)) {
@@ -189,6 +189,22 @@ class Search final : public KeySearch {
       }
     }
     return rival_.advantage < passing() && !corral_.contains(rival_.key);
+  }
+
+  // Of the place to a point of the hull of the corral's members, found anew from weights that are surely convex: an upper
+  // bound of the margin, whatever the updated inverse has come to.
+  double distance_to_members() {
+    std::vector<double> point(difference_.size(), 0.0);
+    double total = 0;
+    for (std::size_t a = 0; a < corral_.size(); ++a) {
+      const double weight = corral_.weights()[a];
+      if (!(weight > 0)) continue;
+      take_difference(corral_.members()[a]);
+      for (std::size_t c = 0; c < point.size(); ++c) point[c] += weight * difference_[c];
+      if (corral_.members()[a] != kRay) total += weight;
+    }
+    return total > 0 ? std::sqrt(dot(point.data(), point.data(), point.size())) / total
+                     : std::numeric_limits<double>::infinity();
   }
 
   void take_difference(std::size_t key) {

@@ -363,6 +363,12 @@ NormCounts norm_as_in_models(const NormSpec& spec, const NormParameters<double>&
   return counts;
 }
 
+std::size_t directions_projected_out(const NormSpec& spec) {
+  const bool entry_by_entry = spec.scaling == Scaling::tanh ||
+                              (spec.scaling == Scaling::unit_per_head && spec.heads > 1);
+  return spec.projection == Projection::ones && !entry_by_entry ? 1 : 0;
+}
+
 std::vector<double> norm_errors(const NormSpec& spec, MatrixView<const double> x, double unit_roundoff,
                                 double smallest_rounding, double result_roundoff, double alpha) {
   constexpr double kMost = 1e300;  // stands for: anything

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "normscope/ablate.h"
-#include "normscope/record.h"
+#include "normscope/provenance.h"
 #include "result/describe.h"
 #include "result/text_settings.h"
 

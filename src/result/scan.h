@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "normscope/record.h"
+#include "normscope/provenance.h"
 #include "normscope/scan.h"
 #include "result/describe.h"
 #include "result/text_settings.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "normscope/keys.h"
-#include "normscope/record.h"
+#include "normscope/provenance.h"
 #include "normscope/tensor_file.h"
 #include "result/describe.h"
 

@@ -142,7 +142,7 @@ void apply_norm(const std::string& norm, GivenKeys& given) {
   if (spec == parse_norm("none")) return;
   const std::size_t rows = given.sets * given.n;
   const MatrixView<double> keys(given.values.data(), rows, given.d);
-  given.projected_out = spec.projection == Projection::ones ? 1 : 0;
+  given.projected_out = directions_projected_out(spec);
   const bool wide = unit_roundoff(given.dtype) < 0x1p-24;
   given.errors = norm_errors(spec, keys, unit_roundoff(given.dtype), smallest_rounding(given.dtype),
                              wide ? 0x1p-53 : 0x1p-24);

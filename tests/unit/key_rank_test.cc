@@ -489,5 +489,72 @@ TEST(Robust, KeysWhoseSquaresOverflowAreJudgedAlike) {
   }
 }
 
+// Float16 and float32 keys, one of which is far off the flat of the others for its own size, though not for theirs.
+TEST(RobustBelowFullRank, AKeyOffTheFlatByMoreThanItsRoundingIsNotRobustlyUnselectable) {
+  const std::vector<double> half = {-1, -1, .0625, -.0625, 16, 16, 32, 32, 48, 48, 64, 64};
+  const std::vector<double> single = {-1, -1, .01F, -.01F, 4096, 4096, 8192, 8192, 12288, 12288, 16384, 16384};
+  for (const auto& [values, roundoff] : {std::pair(half, 0x1p-11), std::pair(single, 0x1p-24)}) {
+    KeyOptions options;
+    options.unit_roundoff = roundoff;
+    const MatrixView<const double> keys(values.data(), 6, 2);
+    const KeySet flat = decide_keys(keys, {}, options, Executor(1));
+    EXPECT_FALSE(flat.rank == 1 && flat.keys[1].verdict == Verdict::unselectable && flat.keys[1].robust);
+    options.rank = RankPolicy::full;
+    EXPECT_EQ(decide_keys(keys, {}, options, Executor(1)).keys[1].verdict, Verdict::selectable);
+  }
+  // Four units in the last place of a double off a line.
+  const double off = 1.25 + 4 * 0x1p-52;
+  const std::vector<double> line = {1, 1, 1.25, 1.25, 1.5, 1.5, 1.75, 1.75, 1.25, off};
+  const KeySet doubles = decide_keys({line.data(), 5, 2}, {}, {}, Executor(1));
+  EXPECT_FALSE(doubles.keys[4].verdict == Verdict::unselectable && doubles.keys[4].robust);
+}
+
+TEST(RobustBelowFullRank, NoiseIsHeldAgainstTheFinestColumn) {
+  const std::vector<double> values = {1e5, 0, 0, -1e5, 0, 0, 0, 1, 1, 0, -1, -1, 25000, .125, .125};
+  KeyOptions options;
+  options.noise = 1e-11;  // less than rounding of the first column, far more than that of the others
+  const KeySet set = decide_keys({values.data(), 5, 3}, {}, options, Executor(1));
+  EXPECT_EQ(set.rank, 2u);
+  EXPECT_EQ(set.keys[4].verdict, Verdict::unselectable);
+  EXPECT_FALSE(set.keys[4].robust);
+  std::vector<double> moved = values;
+  moved.back() += 9e-12;
+  EXPECT_EQ(decide_keys({moved.data(), 5, 3}, {}, {}, Executor(1)).keys[4].verdict, Verdict::selectable);
+}
+
+TEST(RobustBelowFullRank, OnlyScalingOfWholeRowsKeepsKeysInTheProjection) {
+  for (const char* name : {"center", "layernorm", "center+unit"})
+    EXPECT_EQ(directions_projected_out(parse_norm(name)), 1u) << name;
+  for (const char* name : {"none", "rmsnorm", "center+dyt", "center+qknorm:2", "xsigma"})
+    EXPECT_EQ(directions_projected_out(parse_norm(name)), 0u) << name;
+}
+
+// Badly scaled coordinates, on which the updated inverse of a search loses its digits.
+TEST(MarginAtMost, IsAnUpperBound) {
+  const std::vector<double> values = {7.050080924968746e-05, -10.491352664504088,   -0.00019944389500506466,
+                                      13.946547255296256,    8.499660389902165e-05, 11.897514758796374,
+                                      4.3491040832441304e-05, -12.866253810647455,  9.862424823872288e-05,
+                                      5.1805055696473445};
+  KeyOptions options;
+  const KeySet decided = decide_keys({values.data(), 5, 2}, {}, options, Executor(1));
+  EXPECT_NEAR(decided.keys[0].margin, 1.97544e-05, 1e-9);
+  options.exact_effort = 0;
+  const KeySet bounded = decide_keys({values.data(), 5, 2}, {}, options, Executor(1));
+  EXPECT_GE(bounded.keys[0].margin_at_most.value_or(INFINITY), 1.97542e-05);
+}
+
+TEST(WeightBound, IsAboveZeroWhereTheWeightIsBelowAllDoubles) {
+  const std::vector<double> values = {1, 2}, offsets = {0, 1000};
+  KeyOptions options;
+  options.query_norm = 1;
+  EXPECT_GT(decide_keys({values.data(), 2, 1}, offsets, options, Executor(1)).keys[0].max_weight_bound.value(), 0);
+}
+
+TEST(Robust, CountsTheStepOfTheLeastDoubles) {
+  std::vector<double> values = {0, 0, 1, 0, 0, 1, 64, 64};
+  for (double& value : values) value *= std::numeric_limits<double>::denorm_min();
+  EXPECT_FALSE(decide_keys({values.data(), 4, 2}, {}, {}, Executor(1)).keys[0].robust);
+}
+
 }  // namespace
 }  // namespace normscope

@@ -51,7 +51,7 @@ TEST(Report, FetchesNothing) {
   for (const char* word : {"http:", "https:", "@import", "url(", " src=\"", "<link"}) {
     // A namespace is a name, not an address; a clip path is in the page itself.
     const std::size_t harmless = std::string_view(word) == "http:"
-                                     ? count(html, "'http://www.w3.org/2000/svg'")
+                                     ? count(html, "\"http://www.w3.org/2000/svg\"")
                                  : std::string_view(word) == "url(" ? count(html, "url(#")
                                                                     : 0;
     EXPECT_EQ(count(html, word), harmless) << word;

@@ -89,7 +89,7 @@ val decide_normed(const val& keys, std::size_t n, std::size_t d, const std::stri
       errors =
           norm_errors(spec, rows.view(), unit_roundoff, smallest_rounding, std::min(unit_roundoff, 0x1p-24));
       options.errors = errors;
-      options.projected_out = spec.projection == Projection::ones ? 1 : 0;
+      options.projected_out = directions_projected_out(spec);
       count = norm_as_in_models(spec, {}, rows.view(), rows.view(), unit_roundoff);
     }
     val result = val::object();
