@@ -110,8 +110,8 @@ NormCounts norm_forward(const NormSpec& spec, const NormParameters<T>& parameter
 NormCounts norm_as_in_models(const NormSpec& spec, const NormParameters<double>& parameters,
                              MatrixView<const double> x, MatrixView<double> y, double unit_roundoff);
 
-// How many directions no result of the norm has: 1 if it projects along the vector of ones and then scales each row as
-// a whole (tanh, or one factor per head, leads out of that plane again), else 0.
+// How many directions no result of the norm has: 1 if it projects along the vector of ones and then scales
+// each row as a whole (tanh, or one factor per head, leads out of that plane again), else 0.
 std::size_t directions_projected_out(const NormSpec& spec);
 
 // How far norm(x) can be, row by row, from the norm of the numbers that were rounded to x: any x' with

@@ -152,9 +152,9 @@ void PlacedKeys::measure_wobble() {
                                          options.smallest_offset_rounding) /
                                             hull.unit);
   largest_wobble = *std::max_element(wobble.begin(), wobble.end());
-  // (b) of the theorem speaks of keys within the errors that lie in a flat. Noise above the finest rounding fills
-  // directions that were left out; errors do unless a projection confines the keys meant; and where a key is
-  // farther from the flat than its own rounding there are no such keys.
+  // (b) of the theorem speaks of keys within the errors that lie in a flat. Noise above the finest rounding
+  // fills directions that were left out; errors do unless a projection confines the keys meant; and where a
+  // key is farther from the flat than its own rounding there are no such keys.
   const bool leaves_flat = options.noise             ? *options.noise > hull.finest
                            : !options.errors.empty() ? hull.rank + options.projected_out < keys.cols
                                                      : far_from_flat;

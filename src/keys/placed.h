@@ -38,8 +38,8 @@ struct PlacedKeys {
   MatrixView<const double> keys;
   std::span<const double> offsets;     // empty also if they are all equal
   bool rounded_equal_offsets = false;  // which may have differed before they were rounded
-  // The keys meant need not lie in the flat: noise was asked about that is more than rounding, errors are known
-  // that no projection confines to it, or a key is farther from it than its own rounding.
+  // The keys meant need not lie in the flat: noise was asked about that is more than rounding, errors are
+  // known that no projection confines to it, or a key is farther from it than its own rounding.
   bool keys_leave_flat = false;
   const KeyOptions& options;
   AffineHull hull;

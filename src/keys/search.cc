@@ -191,8 +191,8 @@ class Search final : public KeySearch {
     return rival_.advantage < passing() && !corral_.contains(rival_.key);
   }
 
-  // Of the place to a point of the hull of the corral's members, found anew from weights that are surely convex: an upper
-  // bound of the margin, whatever the updated inverse has come to.
+  // Of the place to a point of the hull of the corral's members, found anew from weights that are surely
+  // convex: an upper bound of the margin, whatever the updated inverse has come to.
   double distance_to_members() {
     std::vector<double> point(difference_.size(), 0.0);
     double total = 0;

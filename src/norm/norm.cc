@@ -364,8 +364,8 @@ NormCounts norm_as_in_models(const NormSpec& spec, const NormParameters<double>&
 }
 
 std::size_t directions_projected_out(const NormSpec& spec) {
-  const bool entry_by_entry = spec.scaling == Scaling::tanh ||
-                              (spec.scaling == Scaling::unit_per_head && spec.heads > 1);
+  const bool entry_by_entry =
+      spec.scaling == Scaling::tanh || (spec.scaling == Scaling::unit_per_head && spec.heads > 1);
   return spec.projection == Projection::ones && !entry_by_entry ? 1 : 0;
 }
 

@@ -489,10 +489,12 @@ TEST(Robust, KeysWhoseSquaresOverflowAreJudgedAlike) {
   }
 }
 
-// Float16 and float32 keys, one of which is far off the flat of the others for its own size, though not for theirs.
+// Float16 and float32 keys, one of which is far off the flat of the others for its own size, though not for
+// theirs.
 TEST(RobustBelowFullRank, AKeyOffTheFlatByMoreThanItsRoundingIsNotRobustlyUnselectable) {
   const std::vector<double> half = {-1, -1, .0625, -.0625, 16, 16, 32, 32, 48, 48, 64, 64};
-  const std::vector<double> single = {-1, -1, .01F, -.01F, 4096, 4096, 8192, 8192, 12288, 12288, 16384, 16384};
+  const std::vector<double> single = {-1,   -1,   .01F,  -.01F, 4096,  4096,
+                                      8192, 8192, 12288, 12288, 16384, 16384};
   for (const auto& [values, roundoff] : {std::pair(half, 0x1p-11), std::pair(single, 0x1p-24)}) {
     KeyOptions options;
     options.unit_roundoff = roundoff;
@@ -531,9 +533,9 @@ TEST(RobustBelowFullRank, OnlyScalingOfWholeRowsKeepsKeysInTheProjection) {
 
 // Badly scaled coordinates, on which the updated inverse of a search loses its digits.
 TEST(MarginAtMost, IsAnUpperBound) {
-  const std::vector<double> values = {7.050080924968746e-05, -10.491352664504088,   -0.00019944389500506466,
-                                      13.946547255296256,    8.499660389902165e-05, 11.897514758796374,
-                                      4.3491040832441304e-05, -12.866253810647455,  9.862424823872288e-05,
+  const std::vector<double> values = {7.050080924968746e-05,  -10.491352664504088,   -0.00019944389500506466,
+                                      13.946547255296256,     8.499660389902165e-05, 11.897514758796374,
+                                      4.3491040832441304e-05, -12.866253810647455,   9.862424823872288e-05,
                                       5.1805055696473445};
   KeyOptions options;
   const KeySet decided = decide_keys({values.data(), 5, 2}, {}, options, Executor(1));
@@ -547,7 +549,8 @@ TEST(WeightBound, IsAboveZeroWhereTheWeightIsBelowAllDoubles) {
   const std::vector<double> values = {1, 2}, offsets = {0, 1000};
   KeyOptions options;
   options.query_norm = 1;
-  EXPECT_GT(decide_keys({values.data(), 2, 1}, offsets, options, Executor(1)).keys[0].max_weight_bound.value(), 0);
+  EXPECT_GT(
+      decide_keys({values.data(), 2, 1}, offsets, options, Executor(1)).keys[0].max_weight_bound.value(), 0);
 }
 
 TEST(Robust, CountsTheStepOfTheLeastDoubles) {
