@@ -8,11 +8,11 @@
 #include <memory>
 
 #include "cli/common.h"
-#include "cli/model_text.h"
 #include "cli/options.h"
 #include "report/collapse_page.h"
 #include "result/json_writer.h"
 #include "study/masks.h"
+#include "study/model_text.h"
 
 namespace normscope::cli {
 namespace {
@@ -131,7 +131,7 @@ std::optional<GivenModel> read_model(const std::string& name, const CollapseOpti
   if (name.empty()) return std::nullopt;
   require_goes_with_model(options);
   const Checkpoint checkpoint = open_checkpoint(name);
-  ModelText text = read_model_text(checkpoint, {name, options.text, options.ids, "", "", ""});
+  ModelText text = read_model_text(checkpoint, TextOptions{name, options.text, options.ids, {}, {}, 1});
   return GivenModel{label_of_source(name), text.source, checkpoint.weights, std::move(text.tokens)};
 }
 

@@ -5,10 +5,10 @@
 #include <array>
 
 #include "checkpoint/places.h"
-#include "cli/model_text.h"
 #include "cli/paper_parts.h"
 #include "core/fetched.h"
 #include "normscope/error.h"
+#include "study/model_text.h"
 
 namespace normscope::cli {
 namespace {

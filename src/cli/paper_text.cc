@@ -7,7 +7,6 @@
 #include <memory>
 #include <utility>
 
-#include "cli/model_text.h"
 #include "cli/paper_parts.h"
 #include "cli/text_model.h"
 #include "cli/training.h"
@@ -20,6 +19,7 @@
 #include "normscope/token_stream.h"
 #include "record/json.h"
 #include "record/text_record.h"
+#include "study/model_text.h"
 
 namespace normscope::cli {
 namespace {

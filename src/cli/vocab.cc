@@ -94,6 +94,7 @@ void run(const VocabOptions& options, const Common& common) {
   const auto directory = replaceable_directory(common);
   const VocabStudy study = study_with_progress(options, common);
   const VocabResult& result = study.result;
+  for (const std::string& sentence : study.given.notes) note(common, sentence);
   const VocabRun shown = run_of(study);
   if (directory) {
     directory->write_config("vocab", result.made, json_of(result.settings));

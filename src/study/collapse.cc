@@ -9,12 +9,12 @@
 #include <span>
 
 #include "core/printable.h"
-#include "io/text_bytes.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 #include "normscope/text_windows.h"
 #include "report/collapse_page.h"
 #include "study/masks.h"
+#include "study/model_text.h"
 #include "study/parse.h"
 
 namespace normscope {
@@ -90,25 +90,9 @@ MatrixInit resolve_matrix(const std::string& name, const char* what) {
   return init;
 }
 
-// Of a start, as large as texts of models may be.
-std::string read_start(const std::string& path) {
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 28;
-  std::error_code unreadable;
-  if (std::filesystem::is_directory(path, unreadable))
-    throw InputError(fmt::format("--start: '{}' is a directory; name a text file in it.", printable(path)));
-  const auto bytes = io::open_text(path, most_bytes).bytes;
-  if (bytes->size() > most_bytes) {
-    throw InputError(fmt::format("--start: '{}' is larger than {} MiB; give a part of it.", printable(path),
-                                 most_bytes >> 20));
-  }
-  std::string text(bytes->size(), '\0');
-  bytes->read(0, std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
 TokenStart resolve_start(const std::string& name) {
   constexpr std::string_view text = "text:";
-  if (name.starts_with(text)) return text_start(read_start(name.substr(text.size())));
+  if (name.starts_with(text)) return text_start(read_text_file(name.substr(text.size()), "--start"));
   if (!looks_like_file(name)) return parse_token_start(name);
   return {TokenStart::Kind::given, read_matrix(name, "--start"), {}};
 }

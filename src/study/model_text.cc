@@ -108,7 +108,8 @@ ModelOnText model_on_text(const Checkpoint& checkpoint, const TextOptions& optio
   result.head_width = spec.block.width_of_head();
   result.windows = text.windows.size();
   for (const TextWindow& window : text.windows) result.tokens += window.tokens.size();
-  result.notes = text.notes;
+  result.notes = checkpoint.notes;
+  result.notes.insert(result.notes.end(), text.notes.begin(), text.notes.end());
   return result;
 }
 

@@ -112,6 +112,7 @@ Vocabulary read_model(const VocabOptions& options) {
         "embeddings instead.",
         printable(options.source), spec.family));
   const HeadWeights head = checkpoint.weights->head();
+  vocabulary.notes = checkpoint.notes;
   vocabulary.source += spec.tied ? ": output head, tied to the word embeddings" : ": output head";
   vocabulary.dtype = narrowest(head.output.values());
   vocabulary.rows = widened(head.output);

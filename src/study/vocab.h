@@ -39,6 +39,7 @@ struct Vocabulary {
   Matrix<double> rows;          // V × d
   std::vector<double> offsets;  // V, or none
   std::optional<Tokenizer> tokenizer;
+  std::vector<std::string> notes;  // what a reader of a model's should know
 
   // A token, made printable; empty: not known.
   std::string text(std::size_t id) const;
