@@ -30,7 +30,7 @@ std::string percent_of(std::size_t part, std::size_t whole, int digits) {
 
 std::string with_interval(const Interval& interval, int digits, double unit, IntervalStyle style) {
   if (interval.count == 0) return std::string(style.none);
-  const std::string mean = fmt::format("{:.{}f}", unit * interval.mean, digits);
+  std::string mean = fmt::format("{:.{}f}", unit * interval.mean, digits);
   if (!std::isfinite(interval.half_width())) return mean;
   return fmt::format("{}{}{:.{}f}", mean, style.sign, unit * interval.half_width(), digits);
 }

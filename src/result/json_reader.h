@@ -54,7 +54,7 @@ class JsonReader {
       if (!json.is_object()) wrong(place, "an object");
       into.clear();
       for (const auto& [name, each] : json.items())
-        read(each, place + "." + name, into.emplace_back(name, typename Kind::Inner{}).second);
+        read(each, fmt::format("{}.{}", place, name), into.emplace_back(name, typename Kind::Inner{}).second);
     } else if constexpr (Kind::list) {
       if (!json.is_array()) wrong(place, "a list");
       into.clear();
@@ -113,7 +113,7 @@ class JsonReader {
   template <class Field>
   void take(const char* name, const nlohmann::ordered_json& json, Field& field) {
     known_.insert(name);
-    read(json, place_.empty() ? name : place_ + "." + name, field);
+    read(json, place_.empty() ? name : fmt::format("{}.{}", place_, name), field);
   }
 
   const nlohmann::ordered_json& object_;

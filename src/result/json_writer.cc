@@ -65,7 +65,7 @@ void JsonWriter::member(std::string_view name) {
 void JsonWriter::new_line() {
   if (indent_ < 0) return;
   text_ += '\n';
-  text_.append(static_cast<std::size_t>(indent_ * depth_), ' ');
+  text_.append(static_cast<std::size_t>(indent_) * static_cast<std::size_t>(depth_), ' ');
 }
 
 void JsonWriter::flush() {

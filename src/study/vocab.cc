@@ -156,6 +156,7 @@ Notable notable(const KeySet& set, std::size_t most) {
 
 std::vector<VocabTerm> terms(const Vocabulary& vocabulary, const std::vector<CoverTerm>& cover) {
   std::vector<VocabTerm> list;
+  list.reserve(cover.size());
   for (const CoverTerm& term : cover) list.push_back({term.index, term.weight, vocabulary.text(term.index)});
   return list;
 }
