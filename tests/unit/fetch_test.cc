@@ -155,7 +155,7 @@ TEST(TarGz, RejectsNamesThatLeadElsewhere) {
   expect_rejected(packed({.name = "passwd", .content = "x", .prefix = "/etc"}), {"leads elsewhere"});
   expect_rejected(gzip(pax("18 path=../secret\n") + tar_entry({.name = "fine", .content = "x"}) + kTarEnd),
                   {"'../secret'", "leads elsewhere"});
-  expect_rejected(gzip(pax("14 path=a\0b/c\n") + tar_entry({.name = "fine", .content = "x"}) + kTarEnd),
+  expect_rejected(gzip(pax("14 path=a") + tar_entry({.name = "fine", .content = "x"}) + kTarEnd),
                   {"damaged"});
 }
 
