@@ -63,8 +63,8 @@ TEST(BinaryFiles, AreNamedAsWhatTheyAre) {
                                                          "ELF\x02",
                                                          "a program"},
                                                         {std::string(257, 'x') + "ustar  ", ".tar"}}) {
-    expect_mentions(message_of([&] { text_of(directory.file("given", bytes)); }),
-                    {"given", name, "not text"});
+    const std::string path = directory.file("given", bytes);
+    expect_mentions(message_of([&] { text_of(path); }), {"given", name, "not text"});
     const std::string packed = compressed(bytes, ARCHIVE_FILTER_GZIP);
     expect_mentions(message_of([&] { text_of(directory.file("given.gz", packed)); }), {"holds", name});
   }
