@@ -50,9 +50,8 @@ void add_ablate(CLI::App& app, Common& common) {
                    "ablate path/to/model --ids tokens.txt --norm rmsnorm --layers 0:2 --json"});
   auto options = std::make_shared<AblateOptions>();
   add_options(*command, *options);
-  command->footer(
-      fmt::format("{}\n\nNorms: {}", command->get_footer(), fmt::join(norm_names_without_normals(), " ")));
-  command->callback([options, &common] { run(*options, common); });
+  add_to_footer(*command, fmt::format("Norms: {}", fmt::join(norm_names_without_normals(), " ")));
+  when_called(*command, [options, &common] { run(*options, common); });
 }
 
 }  // namespace normscope::cli

@@ -166,15 +166,14 @@ void add_collapse(CLI::App& app, Common& common) {
        "collapse minilm --text article.txt --samples 8 --init both --out runs/minilm"});
   auto options = std::make_shared<CollapseOptions>();
   auto model = std::make_shared<std::string>();
-  command
-      ->add_option("model", *model,
-                   "A trained model in place of weights drawn: a Hugging Face directory, an id in its local "
-                   "cache, a llama2.c file, or a model fetched by `normscope data get`; before all options")
-      ->type_name("MODEL");
+  add_text(*command, "model", "MODEL",
+           "A trained model in place of weights drawn: a Hugging Face directory, an id in its local "
+           "cache, a llama2.c file, or a model fetched by `normscope data get`; before all options",
+           *model);
   add_options(*command, *options);
-  command->footer(fmt::format("{}\n\nMasks: {}\nNorms: {}", command->get_footer(), mask_list(),
-                              fmt::join(norm_names_without_normals(), " ")));
-  command->callback([options, model, &common] { run_collapse(*options, *model, common); });
+  add_to_footer(*command, fmt::format("Masks: {}\nNorms: {}", mask_list(),
+                                      fmt::join(norm_names_without_normals(), " ")));
+  when_called(*command, [options, model, &common] { run_collapse(*options, *model, common); });
 }
 
 }  // namespace normscope::cli

@@ -4,7 +4,6 @@
 // A command is one file that defines `void add_<name>(CLI::App& app, Common& common)`: it calls add_command,
 // adds its own options and sets the callback. The callback runs after the whole command line was accepted; it
 // throws InputError if the call was wrong (exit code 2) and Error if the run failed (exit code 1).
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -20,6 +19,10 @@
 #include "normscope/executor.h"
 #include "normscope/record.h"
 #include "study/parse.h"
+
+namespace CLI {
+class App;
+}
 
 namespace normscope::cli {
 

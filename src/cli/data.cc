@@ -1,6 +1,7 @@
 // normscope data: models, tokenizers and texts that can be installed by name.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/common.h"

@@ -223,7 +223,7 @@ void add_equilibria(CLI::App& app, Common& common) {
                    "equilibria --trajectory \"85,200;90,270\""});
   auto options = std::make_shared<EquilibriaOptions>();
   add_options(*command, *options);
-  command->callback([options, &common] { run_equilibria(*options, common); });
+  when_called(*command, [options, &common] { run_equilibria(*options, common); });
 }
 
 }  // namespace normscope::cli

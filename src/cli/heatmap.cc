@@ -148,10 +148,10 @@ void add_heatmap(CLI::App& app, Common& common) {
   auto options = std::make_shared<HeatmapStudyOptions>();
   auto csv = std::make_shared<std::string>();
   add_options(*command, *options);
-  command->add_option("--csv", *csv, "Write the cells as CSV; - is standard output, instead of the text")
-      ->type_name("FILE");
-  command->footer(command->get_footer() + "\n\nNorms: " + norm_list());
-  command->callback([options, csv, &common] { run_heatmap(*options, *csv, common); });
+  add_text(*command, "--csv", "FILE", "Write the cells as CSV; - is standard output, instead of the text",
+           *csv);
+  add_to_footer(*command, "Norms: " + norm_list());
+  when_called(*command, [options, csv, &common] { run_heatmap(*options, *csv, common); });
 }
 
 }  // namespace normscope::cli

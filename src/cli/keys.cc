@@ -189,9 +189,8 @@ void add_keys(CLI::App& app, Common& common) {
        "keys keys.npy --json --exact | jq '.sets[0].counts'",
        "keys head.npz --tensor weight --bias bias.npy --summary", "keys keys.npy --query-norm 10 --prefix"});
   add_options(*command, *options);
-  command->footer(
-      fmt::format("{}\n\nNorms: {}", command->get_footer(), fmt::join(norm_names_without_normals(), " ")));
-  command->callback([options, &common] { run(*options, common); });
+  add_to_footer(*command, fmt::format("Norms: {}", fmt::join(norm_names_without_normals(), " ")));
+  when_called(*command, [options, &common] { run(*options, common); });
 }
 
 }  // namespace normscope::cli

@@ -138,18 +138,17 @@ void add_mask(CLI::App& app, Common& common) {
   auto options = std::make_shared<MaskOptions>();
   auto edges = std::make_shared<std::string>();
   add_options(*command, *options);
-  command
-      ->add_option(
-          "--edges", *edges,
-          "Write the mask as an edge list, `i j`: token i attends to token j; - is standard output, instead "
-          "of the text")
-      ->type_name("FILE");
-  command->footer(
-      command->get_footer() + "\n\nFamilies: " + mask_list() +
-      "\na+b is the union, a&b the intersection, which binds tighter.\n"
-      "Files: rows of 0 and 1; a line `edges n`, then lines `i j`; or an n × n tensor of 0 and 1 in "
-      ".npy, .npz or .safetensors. - is standard input.");
-  command->callback([options, edges, &common] { run_mask(*options, *edges, common); });
+  add_text(*command, "--edges", "FILE",
+           "Write the mask as an edge list, `i j`: token i attends to token j; - is standard output, instead "
+           "of the text",
+           *edges);
+  add_to_footer(
+      *command,
+      "Families: " + mask_list() +
+          "\na+b is the union, a&b the intersection, which binds tighter.\n"
+          "Files: rows of 0 and 1; a line `edges n`, then lines `i j`; or an n × n tensor of 0 and 1 in "
+          ".npy, .npz or .safetensors. - is standard input.");
+  when_called(*command, [options, edges, &common] { run_mask(*options, *edges, common); });
 }
 
 }  // namespace normscope::cli

@@ -32,6 +32,18 @@ void add_flag(CLI::App& command, const TextOption& option, bool& field) {
   command.add_flag(option.name, field, option.help);
 }
 
+void add_text(CLI::App& command, const char* name, const char* type, const char* help, std::string& field) {
+  command.add_option(name, field, help)->type_name(type);
+}
+
+void add_to_footer(CLI::App& command, const std::string& text) {
+  command.footer(command.get_footer() + "\n\n" + text);
+}
+
+void when_called(CLI::App& command, std::function<void()> action) {
+  command.callback(std::move(action));
+}
+
 double number_within(const std::string& text, const std::string& name, const OptionFacts& facts) {
   return facts.low == 0 && std::isinf(facts.high) ? parse_non_negative(text, name)
                                                   : parse_number(text, name, facts.low, facts.high);

@@ -1,5 +1,6 @@
 #pragma once
-// Options of a command from the struct that describes them (study/options.h).
+// Options of a command from the struct that describes them (study/options.h). CLI11 stays in the files behind
+// this and behind main: each that reads it takes three seconds more to compile.
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -26,6 +27,13 @@ void add_input(CLI::App& command, const char* name, const char* help, std::vecto
 void add_option(CLI::App& command, const TextOption& option);
 void add_list(CLI::App& command, const TextOption& option, std::vector<std::string>& field);
 void add_flag(CLI::App& command, const TextOption& option, bool& field);
+// One that only the command line has.
+void add_text(CLI::App& command, const char* name, const char* type, const char* help, std::string& field);
+
+// Below the examples of --help.
+void add_to_footer(CLI::App& command, const std::string& text);
+// What a command does, once the whole command line was accepted.
+void when_called(CLI::App& command, std::function<void()> action);
 
 double number_within(const std::string& text, const std::string& name, const OptionFacts& facts);
 std::uint64_t count_within(const std::string& text, const std::string& name, const OptionFacts& facts,

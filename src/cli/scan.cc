@@ -102,7 +102,7 @@ void add_scan(CLI::App& app, Common& common) {
        "scan path/to/model --ids tokens.txt --window 512 --stride 256 --samples 8 --json"});
   auto options = std::make_shared<ScanOptions>();
   add_options(*command, *options);
-  command->callback([options, &common] { run(*options, common); });
+  when_called(*command, [options, &common] { run(*options, common); });
 }
 
 }  // namespace normscope::cli

@@ -3,6 +3,7 @@
 #include <semaphore.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
 #include <filesystem>

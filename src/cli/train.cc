@@ -1,6 +1,7 @@
 // normscope train majority: the paper's task, for any norm and many seeds at once.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cmath>

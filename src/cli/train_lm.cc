@@ -1,6 +1,7 @@
 // normscope train lm: GPT-2 of any size, by default the published one of width 8.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "cli/train_text.h"

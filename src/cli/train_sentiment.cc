@@ -1,6 +1,7 @@
 // normscope train sentiment: a BERT that classifies texts, by default the published one without norms.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 #include <string_view>

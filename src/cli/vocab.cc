@@ -118,7 +118,7 @@ void add_vocab(CLI::App& app, Common& common) {
        "vocab model.safetensors:lm_head.weight --bias model.safetensors:lm_head.bias",
        "vocab head.npy --tokenizer tokenizer.json --exact --json"});
   add_options(*command, *options);
-  command->callback([options, &common] { run(*options, common); });
+  when_called(*command, [options, &common] { run(*options, common); });
 }
 
 }  // namespace normscope::cli
