@@ -10,7 +10,7 @@
 
 #include "normscope/error.h"
 #include "normscope/random.h"
-#include "train/dropout_place.h"
+#include "train/columns.h"
 #include "train/parameters.h"
 #include "train/transformer_texts.h"
 #include "train/vocabulary_head.h"
@@ -150,60 +150,24 @@ class Transformer final : public TransformerGradient<T> {
   TransformerLoss next_token(const TokenBatch& batch, std::span<const T> parameters, const Scratch& scratch,
                              const TransformerSlices<T>* gradient, std::vector<T>& doutputs,
                              const Executor& executor) const {
-    const std::size_t d = spec_.model.block.width, vocabulary = spec_.model.vocabulary, n = scratch.tokens;
-    const auto words = slices(spec_, parameters).word;
-    std::vector<std::uint32_t> targets(n, TokenBatch::ignored);
+    std::vector<std::uint32_t> targets(scratch.tokens, TokenBatch::ignored);
     TransformerLoss loss;
     for (std::size_t i = 0; i < batch.targets.size(); ++i) {
       targets[i / batch.length * scratch.columns + i % batch.length] = batch.targets[i];
       loss.targets += batch.targets[i] != TokenBatch::ignored ? 1 : 0;
     }
     VocabularyHead<T> head;
-    head.vocabulary = vocabulary;
-    head.width = d;
-    head.tokens = n;
-    head.embedding = words.data();
-    head.padded_words = round_up(vocabulary, VocabularyHead<T>::kWords);
+    head.vocabulary = spec_.model.vocabulary;
+    head.width = spec_.model.block.width;
+    head.tokens = scratch.tokens;
+    head.embedding = slices(spec_, parameters).word.data();
     head.x = scratch.outputs.data();
     head.targets = targets.data();
     head.weight = static_cast<T>(1 / static_cast<double>(loss.targets));
-    double longest = 0;
-    for (std::size_t w = 0; w < vocabulary; ++w) {
-      double square = 0;
-      for (const T value : words.subspan(w * d, d))
-        square += static_cast<double>(value) * static_cast<double>(value);
-      longest = square > longest || std::isnan(square) ? square : longest;
-      if (std::isnan(square)) break;
-    }
-    head.longest = static_cast<T>(std::sqrt(longest) * (1 + 1e-6));  // an upper bound also after rounding
-
-    const auto kernels = vocabulary_head_kernels<T>();
-    std::vector<double> losses(n);
-    std::vector<T> log_sums(gradient != nullptr ? n : 0);
-    executor.for_each(n / VocabularyHead<T>::kTokens, [&](std::size_t block) {
-      kernels.tokens(head, block, losses.data(), log_sums.data(),
-                     gradient != nullptr ? doutputs.data() : nullptr);
-    });
+    const bool wanted = gradient != nullptr;
+    const std::vector<double> losses = vocabulary_losses(head, wanted ? doutputs.data() : nullptr,
+                                                         wanted ? gradient->word.data() : nullptr, executor);
     loss.loss = std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(loss.targets);
-    if (gradient == nullptr) return loss;
-
-    std::vector<T> transposed(d * head.padded_words, T(0)), dwords(d * head.padded_words), weighted(d * n);
-    for (std::size_t w = 0; w < vocabulary; ++w) {
-      for (std::size_t k = 0; k < d; ++k) transposed[k * head.padded_words + w] = words[w * d + k];
-    }
-    for (std::size_t i = 0; i < d * n; ++i)
-      weighted[i] = targets[i % n] < vocabulary ? scratch.outputs[i] * head.weight : T(0);
-    head.transposed = transposed.data();
-    executor.for_each(head.padded_words / VocabularyHead<T>::kWords, [&](std::size_t block) {
-      kernels.words(head, block, log_sums.data(), weighted.data(), dwords.data());
-    });
-    for (std::size_t w = 0; w < vocabulary; ++w) {
-      for (std::size_t k = 0; k < d; ++k) gradient->word[w * d + k] = dwords[k * head.padded_words + w];
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      if (targets[i] >= vocabulary) continue;
-      for (std::size_t k = 0; k < d; ++k) gradient->word[targets[i] * d + k] -= weighted[k * n + i];
-    }
     return loss;
   }
 
