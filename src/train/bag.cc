@@ -221,14 +221,16 @@ namespace normscope {
 HWY_EXPORT(float_kernels);
 HWY_EXPORT(double_kernels);
 
-template <>
-BagKernels<float> bag_kernels() {
-  return HWY_DYNAMIC_DISPATCH(float_kernels)();
+template <class T>
+BagKernels<T> bag_kernels() {
+  if constexpr (sizeof(T) == 4) {
+    return HWY_DYNAMIC_DISPATCH(float_kernels)();
+  } else {
+    return HWY_DYNAMIC_DISPATCH(double_kernels)();
+  }
 }
-template <>
-BagKernels<double> bag_kernels() {
-  return HWY_DYNAMIC_DISPATCH(double_kernels)();
-}
+template BagKernels<float> bag_kernels();
+template BagKernels<double> bag_kernels();
 
 }  // namespace normscope
 #endif

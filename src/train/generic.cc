@@ -165,14 +165,16 @@ namespace normscope {
 HWY_EXPORT(float_kernels);
 HWY_EXPORT(double_kernels);
 
-template <>
-GenericKernels<float> generic_kernels() {
-  return HWY_DYNAMIC_DISPATCH(float_kernels)();
+template <class T>
+GenericKernels<T> generic_kernels() {
+  if constexpr (sizeof(T) == 4) {
+    return HWY_DYNAMIC_DISPATCH(float_kernels)();
+  } else {
+    return HWY_DYNAMIC_DISPATCH(double_kernels)();
+  }
 }
-template <>
-GenericKernels<double> generic_kernels() {
-  return HWY_DYNAMIC_DISPATCH(double_kernels)();
-}
+template GenericKernels<float> generic_kernels();
+template GenericKernels<double> generic_kernels();
 
 }  // namespace normscope
 #endif

@@ -39,9 +39,5 @@ struct GenericKernels {
 };
 template <class T>
 GenericKernels<T> generic_kernels();
-template <>
-GenericKernels<float> generic_kernels();
-template <>
-GenericKernels<double> generic_kernels();
 
 }  // namespace normscope

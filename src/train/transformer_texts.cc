@@ -143,14 +143,16 @@ namespace normscope {
 HWY_EXPORT(float_texts);
 HWY_EXPORT(double_texts);
 
-template <>
-TransformerKernels<float> transformer_kernels() {
-  return HWY_DYNAMIC_DISPATCH(float_texts)();
+template <class T>
+TransformerKernels<T> transformer_kernels() {
+  if constexpr (sizeof(T) == 4) {
+    return HWY_DYNAMIC_DISPATCH(float_texts)();
+  } else {
+    return HWY_DYNAMIC_DISPATCH(double_texts)();
+  }
 }
-template <>
-TransformerKernels<double> transformer_kernels() {
-  return HWY_DYNAMIC_DISPATCH(double_texts)();
-}
+template TransformerKernels<float> transformer_kernels();
+template TransformerKernels<double> transformer_kernels();
 
 }  // namespace normscope
 #endif

@@ -13,6 +13,7 @@
 #include "ops/layer_work-inl.h"
 #include "train/layers/attention-inl.h"
 #include "train/layers/cross_entropy-inl.h"
+#include "train/layers/dropout-inl.h"
 #include "train/layers/feed_forward-inl.h"
 #include "train/layers/linear-inl.h"
 #include "train/layers/streamed_attention-inl.h"
@@ -21,6 +22,31 @@
 HWY_BEFORE_NAMESPACE();
 namespace normscope::HWY_NAMESPACE {
 namespace {
+
+struct DropoutOp {
+  static constexpr std::size_t kPadding = kTextColumns;
+  static constexpr DropoutPlace kPlace = {0x123456789abcdef, 17, 5};
+  std::size_t d, tokens;
+  double p;
+
+  ops::Form form() const {
+    return {"dropout", fmt::format("d={} T={} p={}", d, tokens, p), d, d,
+            2 * ops::real(d) * ops::real(tokens)};
+  }
+  Array reference(const Array& x, Values<double>) const { return reference::dropout(p, kPlace, x); }
+
+  template <class T>
+  struct Layer {
+    Layer(const DropoutOp& op, Values<T>, std::size_t) : dropout(op.p) {}
+    void forward(const Columns<T>& x, Columns<T>& y) {
+      y = x;
+      dropout.apply(kPlace, y);
+    }
+    void backward(const Columns<T>&, Columns<T>& dy, Columns<T>& dx) { forward(dy, dx); }
+    void take_gradients(std::span<double>) const {}
+    ColumnDropout<T> dropout;
+  };
+};
 
 struct StreamedAttentionOp {
   static constexpr std::size_t kPadding = kTextColumns;
@@ -118,6 +144,9 @@ void add_rows_of_transformers(std::vector<ops::Row>* rows) {
     rows->back().perf = perf;
     rows->back().grad = grad;
   };
+  add(DropoutOp{8, 128, 0.1}, true);
+  add(DropoutOp{5, 33, 0.5});
+  add(DropoutOp{1, 1, 0});
   for (const bool causal : {false, true}) {
     for (const std::size_t tokens : {1, 2, 31, 32, 33, 70})
       add(StreamedAttentionOp{8, 4, tokens, causal}, false, tokens <= 33);

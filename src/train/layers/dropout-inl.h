@@ -1,20 +1,16 @@
-// Dropout: x ⊙ factors, each 0 with probability p and otherwise 1/(1 − p).
-#if defined(NORMSCOPE_TRAIN_LAYERS_DROPOUT_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef NORMSCOPE_TRAIN_LAYERS_DROPOUT_INL_H_
-#undef NORMSCOPE_TRAIN_LAYERS_DROPOUT_INL_H_
-#else
-#define NORMSCOPE_TRAIN_LAYERS_DROPOUT_INL_H_
-#endif
-
+// x ⊙ factors, each 0 with probability p and otherwise 1/(1 − p); backward is the same.   x: (d, T)
+//
+// A factor depends on (seed, step, place, row, column) only: Philox 4×32 with 7 rounds (Salmon et al. 2011),
+// a 16-bit number per factor, so that the probability is a multiple of 2⁻¹⁶; what stays is divided by 1 − p
+// for that very p.
+#ifndef NORMSCOPE_TRAIN_LAYERS_DROPOUT_REFERENCE
+#define NORMSCOPE_TRAIN_LAYERS_DROPOUT_REFERENCE
 #include <cmath>
 #include <cstdint>
 
 #include "train/columns.h"
-#include "train/functions-inl.h"
 
-HWY_BEFORE_NAMESPACE();
-namespace normscope::HWY_NAMESPACE {
-namespace {
+namespace normscope {
 
 // Where in a training dropout takes place.
 struct DropoutPlace {
@@ -22,9 +18,51 @@ struct DropoutPlace {
   std::uint32_t step = 0, place = 0;  // place: of a text, a layer and a part of it
 };
 
-// Of kTextColumns columns at a time. A factor depends on (seed, step, place, row, column) only:
-// Philox 4×32 with 7 rounds (Salmon et al. 2011), a 16-bit number per factor, so that the probability is a
-// multiple of 2⁻¹⁶; what stays is divided by 1 − p for that very p.
+namespace reference {
+
+// Of two rows and four columns eight apart, the numbers are the halves of Philox's four words.
+inline double dropout_factor(double p, const DropoutPlace& place, std::size_t row, std::size_t column) {
+  std::uint32_t x[4] = {static_cast<std::uint32_t>(row / 2 * 8 + column % 8),
+                        static_cast<std::uint32_t>(column / 32), place.place, place.step};
+  auto k0 = static_cast<std::uint32_t>(place.seed), k1 = static_cast<std::uint32_t>(place.seed >> 32);
+  for (int round = 0; round < 7; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
+    const std::uint64_t a = std::uint64_t{0xD2511F53} * x[0], b = std::uint64_t{0xCD9E8D57} * x[2];
+    const auto high_a = static_cast<std::uint32_t>(a >> 32), high_b = static_cast<std::uint32_t>(b >> 32);
+    x[0] = high_b ^ x[1] ^ k0;
+    x[1] = static_cast<std::uint32_t>(b);
+    x[2] = high_a ^ x[3] ^ k1;
+    x[3] = static_cast<std::uint32_t>(a);
+  }
+  const std::uint32_t number = x[column % 32 / 8] >> (row % 2 * 16) & 0xffff;
+  const double threshold = std::round(p * 65'536);
+  return number < threshold ? 0 : 1 / (1 - threshold / 65'536);
+}
+
+inline Array dropout(double p, const DropoutPlace& place, Array x) {
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    for (std::size_t t = 0; t < x.cols(); ++t) x(i, t) *= dropout_factor(p, place, i, t);
+  }
+  return x;
+}
+
+}  // namespace reference
+}  // namespace normscope
+#endif
+
+#if defined(NORMSCOPE_TRAIN_LAYERS_DROPOUT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NORMSCOPE_TRAIN_LAYERS_DROPOUT_INL_H_
+#undef NORMSCOPE_TRAIN_LAYERS_DROPOUT_INL_H_
+#else
+#define NORMSCOPE_TRAIN_LAYERS_DROPOUT_INL_H_
+#endif
+
+#include "train/functions-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace normscope::HWY_NAMESPACE {
+namespace {
+
+// kTextColumns columns at a time.
 template <class T>
 class ColumnDropout {
  public:
