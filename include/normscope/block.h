@@ -136,7 +136,7 @@ struct BlockObserver {
   std::function<void(const AttentionRows<T>&)> attention;
 };
 
-// The room a pass needs, kept between passes: O(n·(d + f)) and 128 rows of scores, never n × n.
+// The scratch memory a pass needs, kept between passes: O(n·(d + f)) and 128 rows of scores, never n × n.
 template <class T>
 class BlockForward {
  public:
@@ -151,8 +151,8 @@ class BlockForward {
                     const BlockObserver<T>& observer = {});
 
  private:
-  struct Room;
-  std::unique_ptr<Room> room_;
+  struct Scratch;
+  std::unique_ptr<Scratch> scratch_;
 };
 
 // The attention matrix of one head (n × n), plainly: for small n, to look at and to test against.

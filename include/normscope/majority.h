@@ -12,10 +12,14 @@
 
 #include "normscope/executor.h"
 #include "normscope/matrix.h"
-#include "normscope/tensor_file.h"
 #include "normscope/train.h"
+#include "normscope/training.h"
 
 namespace normscope {
+
+struct MajorityRow;
+struct MajorityRun;
+struct MajoritySettings;
 
 // Sequences are integer partitions of `length` into at most `classes` parts, met by a depth-first enumeration
 // in which the order of choices is shuffled at every step, and kept if the largest part exceeds the second
@@ -23,6 +27,12 @@ namespace normscope {
 // partition of one part is kept only where no other exists (length ≤ 2, or one class). Once all partitions
 // were met the enumeration starts anew.
 struct MajorityTask {
+  using Settings = MajoritySettings;
+  using Run = MajorityRun;
+  using Row = MajorityRow;
+  using Source = const Executor&;  // which makes the data
+  using OnStep = std::function<void()>;
+
   std::size_t classes = 20, length = 50, samples = 100'000, margin = 6, assignments = 10;
 
   bool operator==(const MajorityTask&) const = default;
@@ -95,34 +105,8 @@ struct MajorityRun {
   std::optional<std::uint64_t> steps_to(double loss) const;
 };
 
-// All runs of a training, advanced together, evaluation by evaluation, so that one log and one checkpoint
-// hold them all. Results do not depend on the number of threads nor on the other runs.
-class MajorityTraining {
- public:
-  MajorityTraining(const MajoritySettings& settings, std::vector<TrainingRunId> runs,
-                   const Executor& executor);
-  ~MajorityTraining();
-  MajorityTraining(MajorityTraining&&) noexcept;
-  MajorityTraining& operator=(MajorityTraining&&) noexcept;
-
-  const MajoritySettings& settings() const;
-  std::span<const MajorityRun> runs() const;
-  std::uint64_t step() const;  // of the runs that are not finished; at the end settings().steps
-  bool done() const;
-
-  // Records step 0, or trains every unfinished run to its next evaluation. `on_step`, if given, is called
-  // after every step of every run, from any thread. Throws Error if the loss is not finite at step 0.
-  void advance(const Executor& executor, const std::function<void()>& on_step = {});
-
-  // Everything but the rows, of every run under "norm/seedN/": the tensors of parameter_slots, "adam.mean",
-  // "adam.square" and "progress" (int64: steps done, updates done, finished, diverged). Restoring throws
-  // InputError if the tensors are not those of these runs.
-  std::vector<Tensor> checkpoint() const;
-  void restore(std::span<const Tensor> checkpoint, std::vector<std::vector<MajorityRow>> rows);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+// Advancing throws Error if the loss is not finite at step 0.
+using MajorityTraining = Training<MajorityTask>;
+extern template class Training<MajorityTask>;
 
 }  // namespace normscope

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "normscope/loss_watch.h"
-#include "normscope/tensor_file.h"
+#include "normscope/training.h"
 #include "normscope/transformer.h"
 
 namespace normscope {
@@ -56,34 +56,15 @@ struct TextRun {
   std::optional<LossTrouble> trouble;
 };
 
-// All runs of a training, advanced together, evaluation by evaluation. Results do not depend on the number of
-// threads nor on the other runs: batches, initial parameters and dropout come from a run's own seed.
-class TextTraining {
- public:
-  TextTraining(const TextTrainingSettings& settings, std::vector<TrainingRunId> runs, TextBatches batches);
-  ~TextTraining();
-  TextTraining(TextTraining&&) noexcept;
-  TextTraining& operator=(TextTraining&&) noexcept;
-
-  const TextTrainingSettings& settings() const;
-  std::span<const TextRun> runs() const;
-  std::uint64_t step() const;  // of the runs that are not finished; at the end settings().steps
-  bool done() const;
-  // Whether no run that goes on may be getting into trouble: only then is a checkpoint one to come back to.
-  bool calm() const;
-
-  // Records step 0, or trains every unfinished run to its next evaluation. `on_step`, if given, is told after
-  // every step of every run how many tokens it saw, from any thread.
-  void advance(const Executor& executor, const std::function<void(std::size_t tokens)>& on_step = {});
-
-  // Everything but the rows, of every run under "norm/seedN/", as in MajorityTraining.
-  std::vector<Tensor> checkpoint() const;
-  // Throws InputError if the tensors or rows are not those of these runs.
-  void restore(std::span<const Tensor> checkpoint, std::vector<std::vector<TextRow>> rows);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+// Checkpoints also hold "loss_watch" and, of a run in trouble, "trouble".
+struct TextTask {
+  using Settings = TextTrainingSettings;
+  using Run = TextRun;
+  using Row = TextRow;
+  using Source = TextBatches;
+  using OnStep = std::function<void(std::size_t tokens)>;  // that the step saw
 };
+using TextTraining = Training<TextTask>;
+extern template class Training<TextTask>;
 
 }  // namespace normscope

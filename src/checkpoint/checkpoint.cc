@@ -13,7 +13,7 @@
 #include "checkpoint/tokenizer_files.h"
 #include "checkpoint/weights.h"
 #include "core/fetched.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "text/node.h"
 
 namespace normscope::checkpoint {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope::checkpoint {

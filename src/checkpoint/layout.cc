@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 #include "normscope/version.h"
 

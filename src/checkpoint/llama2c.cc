@@ -10,7 +10,7 @@
 
 #include "checkpoint/small_file.h"
 #include "io/dtype.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope::checkpoint {
 namespace {

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "io/bytes.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope::checkpoint {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "checkpoint/small_file.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 #include "text/node.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope::checkpoint {
 

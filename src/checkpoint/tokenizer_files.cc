@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/small_file.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope::checkpoint {

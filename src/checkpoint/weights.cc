@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "io/file_errors.h"
 #include "io/format.h"
-#include "io/sentence.h"
 #include "normscope/error.h"
 
 namespace normscope::checkpoint {

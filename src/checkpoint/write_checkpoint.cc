@@ -8,10 +8,10 @@
 #include "checkpoint/small_file.h"
 #include "checkpoint/tensor_set.h"
 #include "checkpoint/weights.h"
+#include "io/file_errors.h"
 #include "io/replace_directory.h"
 #include "io/replace_file.h"
 #include "io/safetensors.h"
-#include "io/sentence.h"
 #include "normscope/checkpoint.h"
 #include "normscope/error.h"
 

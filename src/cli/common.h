@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/nearest.h"
 #include "core/printable.h"
+#include "core/spelling.h"
 #include "normscope/executor.h"
 #include "normscope/record.h"
 #include "study/parse.h"

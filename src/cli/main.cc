@@ -69,7 +69,7 @@ void require_known_command(const CLI::App& app, const std::vector<std::string>& 
     if (names.empty()) return;
     if (word.starts_with('-')) continue;
     if (std::find(names.begin(), names.end(), word) == names.end()) {
-      const auto meant = nearest(word, names);
+      const auto meant = nearest_spelling(word, names);
       throw InputError(fmt::format("There is no command '{}'{}", word,
                                    meant ? suggestion(meant) : fmt::format("; {} --help lists them.", name)));
     }
@@ -104,7 +104,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   if (!extras.empty() && is_one_of<CLI::ExtrasError, CLI::RequiredError>(error)) {
     const std::string& extra = extras.front();
     const auto meant = extra.starts_with("--")
-                           ? nearest(extra.substr(0, extra.find('=')), option_names(command))
+                           ? nearest_spelling(extra.substr(0, extra.find('=')), option_names(command))
                            : std::nullopt;
     if (meant) return fmt::format("There is no option '{}'{}", extra, suggestion(meant));
     return fmt::format("The argument '{}' was not expected; see {}.", extra, help);

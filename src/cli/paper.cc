@@ -45,7 +45,7 @@ std::vector<std::string> parse_parts(const std::string& only) {
   const auto wanted = split(only, ',');
   for (const std::string_view name : wanted) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto meant = nearest(name, known);
+    const auto meant = nearest_spelling(name, known);
     throw InputError(fmt::format("--only does not know '{}'{} It takes one or several of {}.", name,
                                  meant ? fmt::format("; did you mean '{}'?", *meant) : ".",
                                  fmt::join(known, ", ")));

@@ -12,7 +12,7 @@
 #include "collapse/theory.h"
 #include "core/gemm.h"
 #include "model/dropout.h"
-#include "model/rooms.h"
+#include "model/scratch_pool.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
 
@@ -164,7 +164,7 @@ class Experiment {
     const CollapseCase& each = cases_[lane.which];
     Recorded& recorded = recorded_[lane.which];
     SampleTrace& trace = recorded.traces[lane.sample];
-    rooms_.with_room([&](BlockForward<T>& forward) {
+    scratch_.with_scratch([&](BlockForward<T>& forward) {
       const BlockCounts counts = forward.apply(each.block, weights, each.mask, lane.x.view(),
                                                dropout_key(settings_, lane.sample, layer));
       trace.least_weight.push_back(counts.least_weight);
@@ -260,7 +260,7 @@ class Experiment {
   const std::function<void(std::size_t, std::size_t)>& progress_;
   std::vector<CaseFacts> facts_;
   std::vector<Recorded> recorded_;
-  Rooms<T> rooms_;
+  ScratchPool<T> scratch_;
   std::size_t feed_forward_ = 0;
   std::atomic<std::size_t> done_ = 0;
 };

@@ -11,7 +11,7 @@
 #include "corpus/plain_text.h"
 #include "corpus/slices.h"
 #include "io/bytes.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "io/text_bytes.h"
 #include "normscope/error.h"
 

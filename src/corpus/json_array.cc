@@ -6,7 +6,7 @@
 #include <span>
 
 #include "corpus/plain_text.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope::corpus {
 namespace {

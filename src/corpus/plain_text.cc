@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/utf8.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope::corpus {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "corpus/json_array.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope::corpus {
 namespace {

@@ -8,7 +8,7 @@
 #include "corpus/content_hash.h"
 #include "corpus/encoding.h"
 #include "corpus/permutation.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope {

@@ -11,7 +11,7 @@
 #include "checkpoint/tokenizer_files.h"
 #include "core/fetched.h"
 #include "corpus/fetched_sets.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 #include "text/locality.h"
 #include "text/normalizer.h"

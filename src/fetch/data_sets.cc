@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/nearest.h"
-#include "io/sentence.h"
+#include "core/spelling.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope::fetch {
@@ -86,7 +86,7 @@ const DataSet& data_set(const std::string& name) {
     if (set.name == name) return set;
     names.push_back(set.name);
   }
-  const auto meant = nearest(name, names);
+  const auto meant = nearest_spelling(name, names);
   throw InputError(fmt::format(
       "There are no data of the name {}; {}", io::quoted_name(name),
       meant ? fmt::format("did you mean '{}'?", *meant) : "`normscope data list` shows the names."));

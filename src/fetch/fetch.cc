@@ -16,7 +16,7 @@
 #include "fetch/sha512.h"
 #include "fetch/tar_gz.h"
 #include "io/bytes.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope::fetch {

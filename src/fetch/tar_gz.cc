@@ -5,8 +5,8 @@
 
 #include <string_view>
 
+#include "io/file_errors.h"
 #include "io/libarchive_source.h"
-#include "io/sentence.h"
 
 namespace normscope::fetch {
 namespace {

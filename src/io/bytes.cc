@@ -11,7 +11,7 @@
 #include <new>
 #include <system_error>
 
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope::io {

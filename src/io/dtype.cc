@@ -12,7 +12,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope {
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "io/dtype.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope {
 

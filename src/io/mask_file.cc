@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/bytes.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 namespace normscope::io {
 namespace {

@@ -6,9 +6,9 @@
 #include <set>
 #include <string_view>
 
+#include "io/file_errors.h"
 #include "io/format.h"
 #include "io/npy.h"
-#include "io/sentence.h"
 
 namespace normscope::io {
 namespace {

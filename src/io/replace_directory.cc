@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
+#include "io/file_errors.h"
 #include "io/replace_file.h"
-#include "io/sentence.h"
 #include "normscope/error.h"
 
 namespace normscope::io {

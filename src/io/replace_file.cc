@@ -14,7 +14,7 @@
 #include <system_error>
 #include <vector>
 
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope::io {

@@ -13,8 +13,8 @@
 #include <unordered_set>
 
 #include "io/dtype.h"
+#include "io/file_errors.h"
 #include "io/format.h"
-#include "io/sentence.h"
 
 namespace normscope::io {
 namespace {

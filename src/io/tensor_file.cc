@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "io/bytes.h"
+#include "io/file_errors.h"
 #include "io/format.h"
-#include "io/sentence.h"
 
 namespace normscope {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/file_errors.h"
 #include "io/libarchive_source.h"
-#include "io/sentence.h"
 #include "normscope/error.h"
 
 namespace normscope::io {

@@ -9,11 +9,11 @@
 #include <span>
 
 #include "io/dtype.h"
+#include "io/file_errors.h"
 #include "io/format.h"
 #include "io/npy.h"
 #include "io/replace_file.h"
 #include "io/safetensors.h"
-#include "io/sentence.h"
 #include "normscope/tensor_file.h"
 
 namespace normscope {

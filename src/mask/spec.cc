@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/nearest.h"
+#include "core/spelling.h"
 #include "normscope/error.h"
 #include "normscope/mask.h"
 #include "normscope/random.h"
@@ -48,7 +48,7 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
     if (known.find('+') == std::string_view::npos) families.emplace_back(family_of(known));
     offered.append(offered.empty() ? "" : ", ").append(known);
   }
-  const auto meant = nearest(family_of(name), families);
+  const auto meant = nearest_spelling(family_of(name), families);
   throw InputError(fmt::format("Mask '{}' is not known{}; use one of {}, a union a+b or an intersection a&b.",
                                name, meant ? fmt::format(", did you mean '{}'?", *meant) : "", offered));
 }

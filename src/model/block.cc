@@ -76,7 +76,7 @@ MatrixView<T> rows(MatrixView<T> matrix, std::size_t first, std::size_t count) {
 }
 
 template <class T>
-class Scratch {
+class Buffer {
  public:
   MatrixView<T> view(std::size_t row_count, std::size_t col_count) {
     if (values_.size() < row_count * col_count) values_.resize(row_count * col_count);
@@ -186,8 +186,8 @@ void require_valid(const BlockSpec& spec) {
 }
 
 template <class T>
-struct BlockForward<T>::Room {
-  Scratch<T> h, qkv, context, y, hidden, gate, scores, offsets;
+struct BlockForward<T>::Scratch {
+  Buffer<T> h, qkv, context, y, hidden, gate, scores, offsets;
 
   BlockCounts counts;
   double entropy = 0;
@@ -327,7 +327,7 @@ struct BlockForward<T>::Room {
 };
 
 template <class T>
-BlockForward<T>::BlockForward() : room_(std::make_unique<Room>()) {}
+BlockForward<T>::BlockForward() : scratch_(std::make_unique<Scratch>()) {}
 template <class T>
 BlockForward<T>::~BlockForward() = default;
 template <class T>
@@ -344,29 +344,29 @@ BlockCounts BlockForward<T>::apply(const BlockSpec& spec, const BlockWeights<T>&
     throw InputError(fmt::format("A mask of {} tokens and a block of width {} do not fit tokens of {} x {}.",
                                  mask.n(), spec.width, x.rows, x.cols));
   }
-  Room& room = *room_;
-  room.counts = {};
-  room.entropy = 0;
-  room.observer = &observer;
-  for (std::size_t i = 0; i < mask.n(); ++i) room.counts.empty_rows += mask.row(i).empty();
-  room.sublayer(spec,
-                {spec.norm, weights.attention_gain, weights.attention_bias, BlockPoint::attention_norm_in,
-                 BlockPoint::attention_norm_out},
-                DropoutSite::attention_output, key, x, [&](MatrixView<const T> in, MatrixView<T> out) {
-                  room.attend(spec, weights, mask, in, out, key);
-                });
+  Scratch& scratch = *scratch_;
+  scratch.counts = {};
+  scratch.entropy = 0;
+  scratch.observer = &observer;
+  for (std::size_t i = 0; i < mask.n(); ++i) scratch.counts.empty_rows += mask.row(i).empty();
+  scratch.sublayer(spec,
+                   {spec.norm, weights.attention_gain, weights.attention_bias, BlockPoint::attention_norm_in,
+                    BlockPoint::attention_norm_out},
+                   DropoutSite::attention_output, key, x, [&](MatrixView<const T> in, MatrixView<T> out) {
+                     scratch.attend(spec, weights, mask, in, out, key);
+                   });
   if (spec.feed_forward > 0) {
-    room.sublayer(
+    scratch.sublayer(
         spec,
         {spec.feed_forward_norm ? *spec.feed_forward_norm : spec.norm, weights.feed_forward_gain,
          weights.feed_forward_bias, BlockPoint::feed_forward_norm_in, BlockPoint::feed_forward_norm_out},
         DropoutSite::feed_forward_output, key, x,
-        [&](MatrixView<const T> in, MatrixView<T> out) { room.feed(spec, weights, in, out); });
+        [&](MatrixView<const T> in, MatrixView<T> out) { scratch.feed(spec, weights, in, out); });
   }
-  room.show(BlockPoint::out, x);
-  const std::size_t attending = (mask.n() - room.counts.empty_rows) * spec.heads;
-  room.counts.entropy = attending > 0 ? room.entropy / static_cast<double>(attending) : 0;
-  return room.counts;
+  scratch.show(BlockPoint::out, x);
+  const std::size_t attending = (mask.n() - scratch.counts.empty_rows) * spec.heads;
+  scratch.counts.entropy = attending > 0 ? scratch.entropy / static_cast<double>(attending) : 0;
+  return scratch.counts;
 }
 
 template <class T>

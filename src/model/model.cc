@@ -7,7 +7,7 @@
 
 #include "core/gemm.h"
 #include "model/block_kernels.h"
-#include "model/rooms.h"
+#include "model/scratch_pool.h"
 #include "normscope/error.h"
 
 namespace normscope {
@@ -106,8 +106,8 @@ class Passing {
     if (observer_.layer) observer_.layer(layer, block, weights);
     executor_.for_each(texts_.size(), [&](std::size_t t) {
       Passage& passage = passages_[t];
-      rooms_.with_room([&](BlockForward<float>& room) {
-        room.apply(block, weights, passage.mask, passage.x.view(), {}, watcher(t, layer, block.placement));
+      scratch_.with_scratch([&](BlockForward<float>& forward) {
+        forward.apply(block, weights, passage.mask, passage.x.view(), {}, watcher(t, layer, block.placement));
       });
       require_finite(passage.x.view(), layer);
     });
@@ -181,7 +181,7 @@ class Passing {
   const ForwardObserver& observer_;
   const ForwardChanges& changes_;
   std::vector<Passage> passages_;
-  Rooms<float> rooms_;
+  ScratchPool<float> scratch_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/printable.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/error.h"
 
 namespace normscope {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "core/printable.h"
-#include "io/sentence.h"
+#include "io/file_errors.h"
 #include "normscope/checkpoint.h"
 #include "normscope/error.h"
 #include "study/model_text.h"

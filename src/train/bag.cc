@@ -19,13 +19,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/kernels-inl.h"
+#include "train/layers/cross_entropy-inl.h"
+#include "train/layers/feed_forward-inl.h"
+#include "train/layers/norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normscope::HWY_NAMESPACE {
 namespace {
 
-// Scratch of one chunk: feature-major blocks of kBlock pairs, and sums over pairs kept per lane.
+// Scratch of one chunk: matrices of kBlock pairs, and sums over pairs kept per lane, in the order of BagSums.
 template <class T>
 class BagChunkRun {
  public:
@@ -35,42 +37,33 @@ class BagChunkRun {
         C(tables.classes),
         d(tables.dimension),
         H(tables.heads),
-        F(tables.feed_forward) {
-    const std::size_t mixed = d + 2 * H;
-    std::size_t size = 0;
-    const auto block = [&](std::size_t rows) { return std::exchange(size, size + rows * kBlock); };
-    const auto sums = [&](std::size_t count) { return std::exchange(size, size + count * kLanes<T>); };
-    const std::size_t counts = block(C), logits = block(C), mix = block(mixed), o = block(d), x1 = block(d),
-                      xhat = block(d), hidden = block(F), dhidden = block(F), dx = block(d),
-                      dattention = block(d), weights = block(1), inverse = block(1), loss = block(1),
-                      right = block(1);
-    sums_begin_ = size;
-    const std::size_t sum_e = sums(C * d), sum_w1 = sums(F * d), sum_b1 = sums(F), sum_w2 = sums(d * F),
-                      sum_b2 = sums(d), sum_wo = sums(d * d), sum_x1 = sums(d), sum_mix = sums(C * (d + H));
-    values_.assign(size, T(0));
-    T* const base = values_.data();
-    counts_ = base + counts, logits_ = base + logits, mix_ = base + mix, o_ = base + o, x1_ = base + x1;
-    xhat_ = base + xhat, hidden_ = base + hidden, dhidden_ = base + dhidden, dx_ = base + dx;
-    dattention_ = base + dattention, weights_ = base + weights;
-    inverse_ = base + inverse, loss_ = base + loss, right_ = base + right;
-    sum_e_ = base + sum_e, sum_w1_ = base + sum_w1, sum_b1_ = base + sum_b1, sum_w2_ = base + sum_w2;
-    sum_b2_ = base + sum_b2, sum_wo_ = base + sum_wo, sum_x1_ = base + sum_x1, sum_mix_ = base + sum_mix;
-    norm2_ = {true, true, false, std::sqrt(static_cast<T>(d)), tables.eps};
-  }
+        F(tables.feed_forward),
+        at_(C, d, H, F),
+        counts_(C),
+        logits_(counts_),
+        mix_(d + 2 * H),
+        o_(d),
+        x1_(o_),
+        xhat_(o_),
+        dx_(o_),
+        dattention_(o_),
+        hidden_(F),
+        dhidden_(hidden_),
+        sums_(at_.size * kLanes<T>, T(0)),
+        norm2_{true, true, false, std::sqrt(static_cast<T>(d)), tables.eps} {}
 
   void gradient(const BagChunk& chunk, double* totals) {
     double loss = 0;
     for (std::size_t begin = chunk.begin; begin < chunk.end; begin += kBlock) {
       gather(chunk.type, begin, std::min(begin + kBlock, chunk.end));
       forward(chunk.type, d + H);
-      cross_entropy_columns(C, logits_, kBlock, labels_, weights_, {loss_, nullptr}, kBlock);
+      cross_entropy_columns(C, logits_.data(), labels_, weights_, {loss_, nullptr}, kBlock);
       for (std::size_t p = 0; p < kBlock; ++p)
         loss += static_cast<double>(weights_[p]) * static_cast<double>(loss_[p]);
       backward();
     }
     totals[0] = loss;
-    // In the order of BagSums: the lane sums stand in it.
-    reduce_lanes(values_.data() + sums_begin_, (values_.size() - sums_begin_) / kLanes<T>, totals + 1);
+    reduce_lanes(sums(1), at_.size - 1, totals + 1);
   }
 
   void measure(const BagChunk& chunk, BagMeasure& total) {
@@ -79,11 +72,11 @@ class BagChunkRun {
       gather(chunk.type, begin, end);
       forward(chunk.type, d + 2 * H);
       measure_attention(chunk.type, end - begin, total);
-      cross_entropy_columns(C, logits_, kBlock, labels_, weights_, {loss_, right_}, kBlock);
+      cross_entropy_columns(C, logits_.data(), labels_, weights_, {loss_, right_}, kBlock);
       for (std::size_t p = 0; p < end - begin; ++p) {
         const auto weight = static_cast<double>(weights_[p]);
         total.loss += weight * static_cast<double>(loss_[p]);
-        total.right += static_cast<double>(counts_[chunk.type * kBlock + p] * right_[p]);
+        total.right += static_cast<double>(counts_.row(chunk.type)[p] * right_[p]);
         if (right_[p] == 0) total.wrong.push_back(batch_.rows[begin + p]);
       }
     }
@@ -96,12 +89,12 @@ class BagChunkRun {
     for (std::size_t p = 0; p < end - begin; ++p) {
       const std::uint32_t row = batch_.rows[begin + p];
       const std::uint16_t* const counts = batch_.counts.data() + row * C;
-      for (std::size_t u = 0; u < C; ++u) counts_[u * kBlock + p] = static_cast<T>(counts[u]);
+      for (std::size_t u = 0; u < C; ++u) counts_.row(u)[p] = static_cast<T>(counts[u]);
       labels_[p] = batch_.labels[row];
       weights_[p] = static_cast<T>(counts[type] * batch_.weight);
     }
     for (std::size_t p = end - begin; p < kBlock; ++p) {  // padding: any sequence will do, without weight
-      for (std::size_t u = 0; u < C; ++u) counts_[u * kBlock + p] = static_cast<T>(u == type);
+      for (std::size_t u = 0; u < C; ++u) counts_.row(u)[p] = static_cast<T>(u == type);
       weights_[p] = 0;
       labels_[p] = 0;
     }
@@ -109,66 +102,60 @@ class BagChunkRun {
 
   void forward(std::size_t type, std::size_t mixed) {
     const std::size_t mix_rows = d + 2 * H;
-    product<Start::zero>(mixed, C, {tables_.mix.data() + type * mix_rows * C, C, 1}, tables_.bias2.data(),
-                         counts_, kBlock, mix_, kBlock, kBlock);
+    product<Start::zero>({mixed, C, kBlock}, {tables_.mix.data() + type * mix_rows * C, C, 1}, counts_.from(),
+                         mix_.from());
     for (std::size_t h = 0; h < H; ++h) {
       for (std::size_t c = 0; c < kBlock; c += kLanes<T>) {
-        const Vec<T> inverse = hn::Div(splat(T(1)), load(mix_ + (d + h) * kBlock + c));
-        store(inverse, mix_ + (d + h) * kBlock + c);
-        for (std::size_t j = h * (d / H); j < (h + 1) * (d / H); ++j) {
-          store(hn::Mul(load(mix_ + j * kBlock + c), inverse), o_ + j * kBlock + c);
-        }
+        const Vec<T> inverse = hn::Div(splat(T(1)), load(mix_.row(d + h) + c));
+        store(inverse, mix_.row(d + h) + c);
+        for (std::size_t j = h * (d / H); j < (h + 1) * (d / H); ++j)
+          store(hn::Mul(load(mix_.row(j) + c), inverse), o_.row(j) + c);
       }
     }
-    product<Start::bias>(d, d, {tables_.out.data(), d, 1}, tables_.start.data() + type * d, o_, kBlock, x1_,
-                         kBlock, kBlock);
-    norm_columns(norm2_, d, x1_, xhat_, xhat_, inverse_, kBlock, kBlock);
-    product<Start::bias>(F, d, {tables_.weight1.data(), d, 1}, tables_.bias1.data(), xhat_, kBlock, hidden_,
-                         kBlock, kBlock);
-    relu(F, hidden_, kBlock, kBlock);
+    product<Start::bias>({d, d, kBlock}, {tables_.out.data(), d, 1}, o_.from(), x1_.from(),
+                         tables_.start.data() + type * d);
+    norm_columns(norm2_, d, x1_.data(), xhat_.data(), xhat_.data(), inverse_, kBlock);
+    product<Start::bias>({F, d, kBlock}, {tables_.weight1.data(), d, 1}, xhat_.from(), hidden_.from(),
+                         tables_.bias1.data());
+    relu(hidden_.data(), hidden_.size());
     // x2 takes the place of x1, which the backward pass does not need.
     for (std::size_t j = 0; j < d; ++j) {
-      for (std::size_t c = 0; c < kBlock; c += kLanes<T>) {
-        store(hn::Add(load(x1_ + j * kBlock + c), splat(tables_.bias2[j])), x1_ + j * kBlock + c);
-      }
+      for (std::size_t c = 0; c < kBlock; c += kLanes<T>)
+        store(hn::Add(load(x1_.row(j) + c), splat(tables_.bias2[j])), x1_.row(j) + c);
     }
-    product<Start::add>(d, F, {tables_.weight2.data(), F, 1}, tables_.bias2.data(), hidden_, kBlock, x1_,
-                        kBlock, kBlock);
-    product<Start::zero>(C, d, {tables_.embedding.data(), d, 1}, tables_.bias2.data(), x1_, kBlock, logits_,
-                         kBlock, kBlock);
+    product<Start::add>({d, F, kBlock}, {tables_.weight2.data(), F, 1}, hidden_.from(), x1_.from());
+    product<Start::zero>({C, d, kBlock}, {tables_.embedding.data(), d, 1}, x1_.from(), logits_.from());
   }
 
   void backward() {
-    const T* none = tables_.bias2.data();
-    product<Start::zero>(d, C, {tables_.embedding.data(), 1, d}, none, logits_, kBlock, dx_, kBlock, kBlock);
-    add_outer(C, logits_, kBlock, d, x1_, kBlock, sum_e_, kBlock);
-    product<Start::zero>(F, d, {tables_.weight2.data(), 1, F}, none, dx_, kBlock, dhidden_, kBlock, kBlock);
-    relu_backward(F, hidden_, dhidden_, kBlock, kBlock);
-    add_outer(d, dx_, kBlock, F, hidden_, kBlock, sum_w2_, kBlock);
-    add_rows(d, dx_, kBlock, sum_b2_, kBlock);
-    add_outer(F, dhidden_, kBlock, d, xhat_, kBlock, sum_w1_, kBlock);
-    add_rows(F, dhidden_, kBlock, sum_b1_, kBlock);
-    product<Start::zero>(d, F, {tables_.weight1.data(), 1, d}, none, dhidden_, kBlock, dattention_, kBlock,
-                         kBlock);
-    norm_columns_backward(norm2_, d, xhat_, xhat_, inverse_, dattention_, dx_, kBlock,
+    product<Start::zero>({d, C, kBlock}, {tables_.embedding.data(), 1, d}, logits_.from(), dx_.from());
+    add_outer(C, logits_.from(), d, x1_.from(), sums(at_.embedding), kBlock);
+    product<Start::zero>({F, d, kBlock}, {tables_.weight2.data(), 1, F}, dx_.from(), dhidden_.from());
+    relu_backward(hidden_.data(), dhidden_.data(), hidden_.size());
+    add_outer(d, dx_.from(), F, hidden_.from(), sums(at_.weight2), kBlock);
+    add_rows(d, dx_.data(), sums(at_.bias2), kBlock);
+    add_outer(F, dhidden_.from(), d, xhat_.from(), sums(at_.weight1), kBlock);
+    add_rows(F, dhidden_.data(), sums(at_.bias1), kBlock);
+    product<Start::zero>({d, F, kBlock}, {tables_.weight1.data(), 1, d}, dhidden_.from(), dattention_.from());
+    norm_columns_backward(norm2_, d, xhat_.data(), xhat_.data(), inverse_, dattention_.data(), dx_.data(),
                           kBlock);  // dx is now ∂L/∂x1
-    add_rows(d, dx_, kBlock, sum_x1_, kBlock);
-    add_outer(d, dx_, kBlock, d, o_, kBlock, sum_wo_, kBlock);
-    product<Start::zero>(d, d, {tables_.out.data(), 1, d}, none, dx_, kBlock, dattention_, kBlock, kBlock);
+    add_rows(d, dx_.data(), sums(at_.x1), kBlock);
+    add_outer(d, dx_.from(), d, o_.from(), sums(at_.out), kBlock);
+    product<Start::zero>({d, d, kBlock}, {tables_.out.data(), 1, d}, dx_.from(), dattention_.from());
     // o = numerator/denominator; mix_ holds 1/denominator and becomes the gradient of both.
     for (std::size_t h = 0; h < H; ++h) {
       for (std::size_t c = 0; c < kBlock; c += kLanes<T>) {
-        const Vec<T> inverse = load(mix_ + (d + h) * kBlock + c);
+        const Vec<T> inverse = load(mix_.row(d + h) + c);
         Vec<T> along = zero<T>();
         for (std::size_t j = h * (d / H); j < (h + 1) * (d / H); ++j) {
-          const Vec<T> g = load(dattention_ + j * kBlock + c);
-          along = hn::MulAdd(g, load(o_ + j * kBlock + c), along);
-          store(hn::Mul(g, inverse), mix_ + j * kBlock + c);
+          const Vec<T> g = load(dattention_.row(j) + c);
+          along = hn::MulAdd(g, load(o_.row(j) + c), along);
+          store(hn::Mul(g, inverse), mix_.row(j) + c);
         }
-        store(hn::Neg(hn::Mul(along, inverse)), mix_ + (d + h) * kBlock + c);
+        store(hn::Neg(hn::Mul(along, inverse)), mix_.row(d + h) + c);
       }
     }
-    add_outer(C, counts_, kBlock, d + H, mix_, kBlock, sum_mix_, kBlock);
+    add_outer(C, counts_.from(), d + H, mix_.from(), sums(at_.mix), kBlock);
   }
 
   // An attention row gives each of the c_u tokens of type u the weight a_u = w_u/Σcw, so its entropy is
@@ -179,11 +166,11 @@ class BagChunkRun {
     for (std::size_t h = 0; h < H; ++h) {
       const T* w = tables_.mix.data() + (type * mix_rows + d + h) * C;
       for (std::size_t p = 0; p < pairs; ++p) {
-        const auto inverse = static_cast<double>(mix_[(d + h) * kBlock + p]);
-        const auto logs = static_cast<double>(mix_[(d + H + h) * kBlock + p]);
+        const auto inverse = static_cast<double>(mix_.row(d + h)[p]);
+        const auto logs = static_cast<double>(mix_.row(d + H + h)[p]);
         double distance = 0;
         for (std::size_t u = 0; u < C; ++u) {
-          distance += static_cast<double>(counts_[u * kBlock + p]) *
+          distance += static_cast<double>(counts_.row(u)[p]) *
                       std::fabs(static_cast<double>(w[u]) * inverse - uniform);
         }
         const double weight = static_cast<double>(weights_[p]) / static_cast<double>(H);
@@ -194,15 +181,17 @@ class BagChunkRun {
     }
   }
 
+  // The lane sums of what stands at `offset` of BagSums.
+  T* sums(std::size_t offset) { return sums_.data() + offset * kLanes<T>; }
+
   const BagTables<T>& tables_;
   const BagBatch& batch_;
   const std::size_t C, d, H, F;
-  std::vector<T> values_;
+  const BagSums at_;
+  Columns<T, kBlock> counts_, logits_, mix_, o_, x1_, xhat_, dx_, dattention_, hidden_, dhidden_;
+  Aligned<T> sums_;
+  HWY_ALIGN T weights_[kBlock] = {}, inverse_[kBlock] = {}, loss_[kBlock] = {}, right_[kBlock] = {};
   std::uint16_t labels_[kBlock] = {};
-  std::size_t sums_begin_ = 0;
-  T *counts_, *logits_, *mix_, *o_, *x1_, *xhat_, *hidden_, *dhidden_, *dx_, *dattention_, *weights_,
-      *inverse_, *loss_, *right_;
-  T *sum_e_, *sum_w1_, *sum_b1_, *sum_w2_, *sum_b2_, *sum_wo_, *sum_x1_, *sum_mix_;
   ColumnNorm<T> norm2_;
 };
 
@@ -232,14 +221,16 @@ namespace normscope {
 HWY_EXPORT(float_kernels);
 HWY_EXPORT(double_kernels);
 
-template <>
-BagKernels<float> bag_kernels() {
-  return HWY_DYNAMIC_DISPATCH(float_kernels)();
+template <class T>
+BagKernels<T> bag_kernels() {
+  if constexpr (sizeof(T) == 4) {
+    return HWY_DYNAMIC_DISPATCH(float_kernels)();
+  } else {
+    return HWY_DYNAMIC_DISPATCH(double_kernels)();
+  }
 }
-template <>
-BagKernels<double> bag_kernels() {
-  return HWY_DYNAMIC_DISPATCH(double_kernels)();
-}
+template BagKernels<float> bag_kernels();
+template BagKernels<double> bag_kernels();
 
 }  // namespace normscope
 #endif

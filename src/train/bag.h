@@ -69,9 +69,5 @@ struct BagKernels {
 };
 template <class T>
 BagKernels<T> bag_kernels();
-template <>
-BagKernels<float> bag_kernels();
-template <>
-BagKernels<double> bag_kernels();
 
 }  // namespace normscope

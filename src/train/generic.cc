@@ -13,7 +13,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/layers-inl.h"
+#include "train/layers/cross_entropy-inl.h"
+#include "train/layers/encoder_layer-inl.h"
 #include "train/parameters.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,6 +29,7 @@ class GenericRun {
         spec_(*job.spec),
         columns_(padded_columns(job.set->length)),
         slices_(slices(spec_, job.parameters)),
+        output_(slices_.embedding, {}, spec_.classes, spec_.dimension),
         residual_(spec_.dimension, columns_),
         logits_(spec_.classes, columns_),
         dx_(spec_.dimension, columns_),
@@ -35,8 +37,7 @@ class GenericRun {
         weights_(1, columns_),
         loss_(1, columns_),
         right_(1, columns_),
-        embedding_sums_(spec_.classes * spec_.dimension * kLanes<T>, T(0)),
-        embedding_totals_(spec_.classes * spec_.dimension, 0.0) {
+        embedding_(spec_.classes * spec_.dimension, 0.0) {
     for (std::size_t l = 0; l < spec_.layers; ++l) {
       layers_.emplace_back(spec_, slices_.layers[l], job.set->length, columns_,
                            job.mask.empty() ? nullptr : job.mask.data());
@@ -55,8 +56,8 @@ class GenericRun {
     }
     const auto parts = slices(spec_, gradient);
     for (std::size_t l = 0; l < spec_.layers; ++l) layers_[l].take_gradients(parts.layers[l]);
-    reduce_lanes(embedding_sums_.data(), embedding_totals_.size(), embedding_totals_.data());
-    for (std::size_t i = 0; i < embedding_totals_.size(); ++i) parts.embedding[i] += embedding_totals_[i];
+    output_.take_gradients(embedding_, {});
+    for (std::size_t i = 0; i < embedding_.size(); ++i) parts.embedding[i] += embedding_[i];
     return loss * job_.weight;
   }
 
@@ -103,21 +104,21 @@ class GenericRun {
       std::fill_n(residual_.data() + j * columns_ + job_.set->length, columns_ - job_.set->length, T(0));
     }
     for (EncoderLayer<T>& layer : layers_) layer.forward(residual_);
-    tied_output(slices_.embedding.data(), residual_, logits_);
+    output_.forward(residual_, logits_);
   }
 
   void cross_entropy(std::uint32_t s, bool judge) {
     std::fill(labels_.begin(), labels_.end(), job_.set->labels[s]);
-    cross_entropy_columns(spec_.classes, logits_.data(), columns_, labels_.data(), weights_.data(),
+    cross_entropy_columns(spec_.classes, logits_.data(), labels_.data(), weights_.data(),
                           {loss_.data(), judge ? right_.data() : nullptr}, columns_);
   }
 
   void backward(std::uint32_t s) {
     const std::size_t d = spec_.dimension;
-    tied_output_backward(slices_.embedding.data(), residual_, logits_, dx_, embedding_sums_.data());
+    output_.backward(residual_, logits_, dx_);
     for (std::size_t l = spec_.layers; l-- > 0;) layers_[l].backward(dx_);
     for (std::size_t i = 0; i < job_.set->length; ++i) {
-      double* const row = embedding_totals_.data() + token(s, i) * d;
+      double* const row = embedding_.data() + token(s, i) * d;
       for (std::size_t j = 0; j < d; ++j) row[j] += static_cast<double>(dx_.data()[j * columns_ + i]);
     }
   }
@@ -127,11 +128,11 @@ class GenericRun {
   const std::size_t columns_;
   EncoderSlices<const T> slices_;
   std::vector<EncoderLayer<T>> layers_;
-  Block<T> residual_, logits_, dx_;
+  Linear<T, LaneSums> output_;  // logits = embedding · x
+  Columns<T> residual_, logits_, dx_;
   std::vector<std::uint16_t> labels_;
-  Block<T> weights_, loss_, right_;
-  std::vector<T> embedding_sums_;
-  std::vector<double> embedding_totals_;
+  Columns<T> weights_, loss_, right_;
+  std::vector<double> embedding_;  // gradient
 };
 
 template <class T>
@@ -164,14 +165,16 @@ namespace normscope {
 HWY_EXPORT(float_kernels);
 HWY_EXPORT(double_kernels);
 
-template <>
-GenericKernels<float> generic_kernels() {
-  return HWY_DYNAMIC_DISPATCH(float_kernels)();
+template <class T>
+GenericKernels<T> generic_kernels() {
+  if constexpr (sizeof(T) == 4) {
+    return HWY_DYNAMIC_DISPATCH(float_kernels)();
+  } else {
+    return HWY_DYNAMIC_DISPATCH(double_kernels)();
+  }
 }
-template <>
-GenericKernels<double> generic_kernels() {
-  return HWY_DYNAMIC_DISPATCH(double_kernels)();
-}
+template GenericKernels<float> generic_kernels();
+template GenericKernels<double> generic_kernels();
 
 }  // namespace normscope
 #endif

@@ -13,7 +13,7 @@ struct GenericJob {
   const EncoderSpec* spec = nullptr;
   const SequenceSet* set = nullptr;
   std::span<const T> parameters;
-  std::span<const T> mask;               // padded keys × padded queries, added to the scores; empty: full
+  std::span<const T> mask;               // added_mask
   std::span<const std::uint32_t> batch;  // the sequences of this job
   double weight = 0;                     // of one position
 };
@@ -22,6 +22,11 @@ struct GenericMeasure {
   double loss = 0, entropy = 0, distance = 0;  // weighted sums over positions
   double positions = 0, sequences = 0;         // right ones, counted
 };
+
+// What a mask adds to the scores, keys × padded queries: 0, or so little that the weight is exactly 0. Empty:
+// the full mask.
+template <class T>
+std::vector<T> added_mask(const std::string& name, std::size_t length);
 
 // Compiled for the instruction set of this machine.
 template <class T>
@@ -34,9 +39,5 @@ struct GenericKernels {
 };
 template <class T>
 GenericKernels<T> generic_kernels();
-template <>
-GenericKernels<float> generic_kernels();
-template <>
-GenericKernels<double> generic_kernels();
 
 }  // namespace normscope

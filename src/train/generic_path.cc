@@ -13,25 +13,6 @@
 namespace normscope {
 namespace {
 
-// Added to the score of a key that the mask hides: its weight is exactly 0.
-template <class T>
-constexpr T kHidden = T(-1e30);
-
-// keys × queries, padded as the kernels want it; empty for the full mask.
-template <class T>
-std::vector<T> mask_of(const EncoderSpec& spec, std::size_t length) {
-  if (spec.mask == "full") return {};
-  const Mask allowed = encoder_mask(spec.mask, length);
-  const std::size_t columns = padded_columns(length);
-  std::vector<T> mask(length * columns, T(0));
-  for (std::size_t query = 0; query < length; ++query) {
-    for (std::size_t key = 0; key < length; ++key) {
-      if (!allowed.attends(query, key)) mask[key * columns + query] = kHidden<T>;
-    }
-  }
-  return mask;
-}
-
 template <class T>
 class GenericPath final : public EncoderGradient<T> {
  public:
@@ -81,7 +62,7 @@ class GenericPath final : public EncoderGradient<T> {
   template <class Body>
   void for_each_job(const SequenceSet& set, std::span<const std::uint32_t> batch,
                     std::span<const T> parameters, const Executor& executor, const Body& body) const {
-    const std::vector<T> mask = mask_of<T>(spec_, set.length);
+    const std::vector<T> mask = added_mask<T>(spec_.mask, set.length);
     const std::size_t pieces = pieces_of(batch.size());
     const double weight = 1 / (static_cast<double>(batch.size()) * static_cast<double>(set.length));
     executor.for_each(pieces, [&](std::size_t piece) {
@@ -108,6 +89,22 @@ Mask encoder_mask(const std::string& name, std::size_t length) {
 }
 
 template <class T>
+std::vector<T> added_mask(const std::string& name, std::size_t length) {
+  if (name == "full") return {};
+  const Mask allowed = encoder_mask(name, length);
+  const std::size_t columns = padded_columns(length);
+  std::vector<T> mask(length * columns, T(0));
+  for (std::size_t query = 0; query < length; ++query) {
+    for (std::size_t key = 0; key < length; ++key) {
+      if (!allowed.attends(query, key)) mask[key * columns + query] = T(-1e30);
+    }
+  }
+  return mask;
+}
+template std::vector<float> added_mask(const std::string&, std::size_t);
+template std::vector<double> added_mask(const std::string&, std::size_t);
+
+template <class T>
 std::unique_ptr<EncoderGradient<T>> make_generic_path(const EncoderSpec& spec) {
   return std::make_unique<GenericPath<T>>(spec);
 }
@@ -120,7 +117,7 @@ Matrix<T> encoder_logits(const EncoderSpec& spec, std::span<const T> parameters,
   check_encoder(spec);
   const SequenceSet set = make_sequences(spec.classes, tokens.size(), {tokens.begin(), tokens.end()}, {0});
   const std::size_t columns = padded_columns(set.length);
-  const std::vector<T> mask = mask_of<T>(spec, set.length);
+  const std::vector<T> mask = added_mask<T>(spec.mask, set.length);
   const std::uint32_t first[] = {0};
   std::vector<T> logits(spec.classes * columns);
   generic_kernels<T>().logits(GenericJob<T>{&spec, &set, parameters, mask, first, 1}, std::span(logits));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numbers>
 #include <numeric>
@@ -14,8 +13,7 @@
 #include "normscope/random.h"
 #include "train/parameters.h"
 #include "train/paths.h"
-#include "train/run_state.h"
-#include "train/runs.h"
+#include "train/training.h"
 
 namespace normscope {
 namespace {
@@ -42,11 +40,6 @@ void measure_angles(const TypeGeometry& geometry, std::span<const double> type_c
     squares += type_counts[i / heads] * (angles[i] - row.angle_mean) * (angles[i] - row.angle_mean);
   }
   row.angle_sd = std::sqrt(squares / count);
-}
-
-template <class Values>
-bool all_finite(const Values& values) {
-  return std::all_of(values.begin(), values.end(), [](auto value) { return std::isfinite(value); });
 }
 
 std::vector<double> count_types(const SequenceSet& set) {
@@ -151,179 +144,100 @@ std::optional<std::uint64_t> MajorityRun::steps_to(double loss) const {
   return std::nullopt;
 }
 
-// One run with what it needs to go on.
-struct Runner {
-  MajorityRun run;
-  const MajorityData* data = nullptr;
-  std::span<const double> type_counts;  // of the test tokens
-  std::unique_ptr<EncoderGradient<float>> model;
-  AdamState adam;
-  std::vector<std::uint32_t> order;  // of the epoch `epoch`
-  std::optional<std::uint64_t> epoch;
+template <>
+struct TrainingData<MajorityTask> {
+  TrainingData(const MajoritySettings& settings, const std::vector<TrainingRunId>& runs,
+               const Executor& executor) {
+    std::vector<std::string> norms;
+    std::vector<std::uint64_t> seeds;
+    for (const TrainingRunId& id : runs) norms.push_back(id.norm);
+    check_majority(settings, norms);
+    for (const TrainingRunId& id : runs) {
+      const std::uint64_t seed = settings.data_seed.value_or(id.seed);
+      if (of_seed.try_emplace(seed).second) seeds.push_back(seed);
+    }
+    executor.for_each(seeds.size(), [&](std::size_t i) {
+      Sequences& made = of_seed.at(seeds[i]);
+      made.data = make_majority_data(settings.task, seeds[i]);
+      made.type_counts = count_types(made.data.test);
+    });
+  }
+
+  struct Sequences {
+    MajorityData data;
+    std::vector<double> type_counts;  // of the test tokens
+  };
+  std::map<std::uint64_t, Sequences> of_seed;
+};
+
+template <>
+struct Runner<MajorityTask> : RunnerOf<MajorityTask> {
+  Runner(const MajoritySettings& settings_, const TrainingData<MajorityTask>& data, const TrainingRunId& id)
+      : RunnerOf(settings_, majority_encoder(settings_, id.norm), id),
+        sequences(data.of_seed.at(settings_.data_seed.value_or(run.id.seed))),
+        model(make_encoder_gradient<float>(run.spec, settings_.path)) {}
 
   // The batch of a step: an epoch is a random order of the training set, its last batch what is left.
-  std::span<const std::uint32_t> batch(const MajoritySettings& settings, std::uint64_t step) {
-    const std::size_t size = std::min(settings.batch, data->train.size());
-    const std::size_t per_epoch = (data->train.size() + size - 1) / size;
-    const std::uint64_t now = step / per_epoch;
+  std::span<const std::uint32_t> batch() {
+    const std::size_t all = sequences.data.train.size(), size = std::min(settings.batch, all);
+    const std::size_t per_epoch = (all + size - 1) / size;
+    const std::uint64_t now = run.step / per_epoch;
     if (epoch != now) {
       epoch = now;
-      order.resize(data->train.size());
+      order.resize(all);
       std::iota(order.begin(), order.end(), 0U);
       Random random(run.id.seed, kFirstEpoch + now);
       for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     }
-    const std::size_t begin = step % per_epoch * size;
+    const std::size_t begin = run.step % per_epoch * size;
     return std::span(order).subspan(begin, std::min(size, order.size() - begin));
+  }
+
+  double gradient(std::span<float> gradient, const Executor& executor) {
+    good = run.parameters;
+    return model->gradient(sequences.data.train, batch(), run.parameters, gradient, executor);
+  }
+  static bool fine(double loss, std::span<const float>) { return std::isfinite(loss); }
+  bool fine_after(double) const {
+    return std::all_of(run.parameters.begin(), run.parameters.end(),
+                       [](float value) { return std::isfinite(value); });
+  }
+  // Normals that are not finite would be an error wherever they are used.
+  void give_up() {
+    run.parameters = good;
+    run.diverged = run.finished = true;
   }
 
   void evaluate(double train_loss, const Executor& executor) {
     MajorityRow row;
     row.step = run.step;
     row.train_loss = train_loss;
-    row.test = model->measure(data->test, run.parameters, executor);
+    row.test = model->measure(sequences.data.test, run.parameters, executor);
     if (!std::isfinite(row.test.loss)) {
-      if (!run.rows.empty()) return diverge();
-      throw Error(
-          fmt::format("The loss of {} with seed {} is not finite before the first step: there is nothing to "
-                      "train; take fewer layers or another norm.",
-                      run.id.norm, run.id.seed));
-    }
-    measure_angles(type_geometry(run.spec, run.parameters), type_counts, row);
-    run.rows.push_back(row);
-  }
-
-  void diverge() { run.diverged = run.finished = true; }
-
-  void advance(const MajoritySettings& settings, const Executor& executor,
-               const std::function<void()>& on_step) {
-    if (run.finished) return;
-    if (run.rows.empty()) {
-      evaluate(std::numeric_limits<double>::quiet_NaN(), executor);
-      run.finished = run.finished || settings.steps == 0;
+      if (run.rows.empty()) {
+        throw Error(fmt::format(
+            "The loss of {} with seed {} is not finite before the first step: there is nothing to "
+            "train; take fewer layers or another norm.",
+            run.id.norm, run.id.seed));
+      }
+      run.diverged = run.finished = true;
       return;
     }
-    std::vector<float> gradient(run.parameters.size()), last;
-    const std::uint64_t first = run.step,
-                        end = std::min(settings.steps,
-                                       first - first % settings.evaluate_every + settings.evaluate_every);
-    double loss = 0;
-    for (; run.step < end; ++run.step) {
-      loss += model->gradient(data->train, batch(settings, run.step), run.parameters, gradient, executor);
-      if (!std::isfinite(loss)) return diverge();
-      last = run.parameters;
-      adam_update(settings.adam, adam, run.parameters, gradient);
-      if (!all_finite(run.parameters)) {
-        run.parameters = last;  // normals that are not finite would be an error wherever they are used
-        return diverge();
-      }
-      if (on_step) on_step();
-    }
-    evaluate(loss / static_cast<double>(end - first), executor);
-    if (run.step >= settings.steps || run.rows.back().test.accuracy >= settings.stop_accuracy)
-      run.finished = true;
+    measure_angles(type_geometry(run.spec, run.parameters), sequences.type_counts, row);
+    run.rows.push_back(row);
   }
+  bool reached() const { return run.rows.back().test.accuracy >= settings.stop_accuracy; }
+  bool diverged() const { return run.diverged; }
+  static void tell(const std::function<void()>& on_step) { on_step(); }
+
+  void take_tensors(const std::string&, const TensorsByName&, bool diverged) { run.diverged = diverged; }
+
+  const TrainingData<MajorityTask>::Sequences& sequences;
+  std::unique_ptr<EncoderGradient<float>> model;
+  std::vector<std::uint32_t> order;  // of the epoch `epoch`
+  std::optional<std::uint64_t> epoch;
 };
 
-struct MajorityTraining::State {
-  MajoritySettings settings;
-  std::map<std::uint64_t, MajorityData> data;  // by seed
-  std::map<std::uint64_t, std::vector<double>> type_counts;
-  std::vector<Runner> runners;
-  std::vector<MajorityRun> view;  // what runs() shows
-
-  void publish() {
-    view.clear();
-    for (const Runner& runner : runners) view.push_back(runner.run);
-  }
-};
-
-MajorityTraining::MajorityTraining(const MajoritySettings& settings, std::vector<TrainingRunId> runs,
-                                   const Executor& executor)
-    : state_(std::make_unique<State>()) {
-  check_majority(settings, norms_of(runs));
-  state_->settings = settings;
-  std::vector<std::uint64_t> seeds;
-  for (const TrainingRunId& id : runs) {
-    const std::uint64_t seed = settings.data_seed.value_or(id.seed);
-    if (state_->data.try_emplace(seed).second) seeds.push_back(seed);
-  }
-  executor.for_each(seeds.size(), [&](std::size_t i) {
-    state_->data.at(seeds[i]) = make_majority_data(settings.task, seeds[i]);
-  });
-  for (const std::uint64_t seed : seeds) state_->type_counts[seed] = count_types(state_->data.at(seed).test);
-  for (TrainingRunId& id : runs) {
-    const std::uint64_t seed = settings.data_seed.value_or(id.seed);
-    Runner runner;
-    runner.run.spec = majority_encoder(settings, id.norm);
-    runner.run.parameters = initial_parameters(runner.run.spec, id.seed);
-    runner.run.id = std::move(id);
-    runner.data = &state_->data.at(seed);
-    runner.type_counts = state_->type_counts.at(seed);
-    runner.model = make_encoder_gradient<float>(runner.run.spec, settings.path);
-    state_->runners.push_back(std::move(runner));
-  }
-  state_->publish();
-}
-
-MajorityTraining::~MajorityTraining() = default;
-MajorityTraining::MajorityTraining(MajorityTraining&&) noexcept = default;
-MajorityTraining& MajorityTraining::operator=(MajorityTraining&&) noexcept = default;
-
-const MajoritySettings& MajorityTraining::settings() const {
-  return state_->settings;
-}
-std::span<const MajorityRun> MajorityTraining::runs() const {
-  return state_->view;
-}
-std::uint64_t MajorityTraining::step() const {
-  return step_of(state_->runners, state_->settings.steps);
-}
-bool MajorityTraining::done() const {
-  return all_finished(state_->runners);
-}
-
-void MajorityTraining::advance(const Executor& executor, const std::function<void()>& on_step) {
-  advance_unfinished(state_->runners, executor, [&](Runner& runner, const Executor& each) {
-    runner.advance(state_->settings, each, on_step);
-  });
-  state_->publish();
-}
-
-std::vector<Tensor> MajorityTraining::checkpoint() const {
-  std::vector<Tensor> tensors;
-  for (const Runner& runner : state_->runners) {
-    const MajorityRun& run = runner.run;
-    add_tensors(tensor_prefix(run.id), parameter_slots(run.spec),
-                {run.parameters, runner.adam, run.step, run.finished, run.diverged}, tensors);
-  }
-  return tensors;
-}
-
-void MajorityTraining::restore(std::span<const Tensor> checkpoint,
-                               std::vector<std::vector<MajorityRow>> rows) {
-  if (rows.size() != state_->runners.size())
-    throw InputError("The log does not belong to the runs of the checkpoint.");
-  const TensorsByName tensors = by_name(checkpoint);
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    Runner& runner = state_->runners[r];
-    MajorityRun& run = runner.run;
-    RunState state =
-        take_tensors(tensor_prefix(run.id), parameter_slots(run.spec), state_->settings.steps, tensors);
-    run.parameters = std::move(state.parameters);
-    runner.adam = std::move(state.adam);
-    run.step = state.step;
-    run.finished = state.finished;
-    run.diverged = state.diverged;
-    const bool fits = !rows[r].empty() && (run.diverged || rows[r].back().step == run.step);
-    if (!fits) {
-      throw InputError(
-          fmt::format("The log does not reach the step {} of the checkpoint for {} with seed {}.", run.step,
-                      run.id.norm, run.id.seed));
-    }
-    run.rows = std::move(rows[r]);
-  }
-  state_->publish();
-}
+template class Training<MajorityTask>;
 
 }  // namespace normscope

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "normscope/error.h"
-#include "train/runs.h"
 
 namespace normscope {
 namespace {

@@ -18,6 +18,9 @@ struct RunState {
   bool diverged = false;  // the loss or a parameter became NaN or infinite
 };
 
+// "norm/seedN/": what the names of a run's tensors in a checkpoint begin with.
+std::string tensor_prefix(const TrainingRunId& id);
+
 // Adds the tensors of the slots, "adam.mean", "adam.square" and "progress" (int64: steps done, updates done,
 // finished, diverged), each name behind `prefix`.
 void add_tensors(const std::string& prefix, std::span<const ParameterSlot> slots, const RunState& state,

@@ -10,7 +10,7 @@
 
 #include "normscope/error.h"
 #include "normscope/random.h"
-#include "train/dropout_place.h"
+#include "train/columns.h"
 #include "train/parameters.h"
 #include "train/transformer_texts.h"
 #include "train/vocabulary_head.h"
@@ -73,20 +73,21 @@ class Transformer final : public TransformerGradient<T> {
     if (parameters.size() != size_ || gradient.size() != size_)
       throw InputError(fmt::format("{} parameters and {} gradients do not fit a transformer with {}.",
                                    parameters.size(), gradient.size(), size_));
-    Room room = forward(batch, parameters, key, executor, true);
-    std::vector<T> doutputs(room.outputs.size(), T(0));
+    Scratch scratch = forward(batch, parameters, key, executor, true);
+    std::vector<T> doutputs(scratch.outputs.size(), T(0));
     const auto parts = slices(spec_, gradient);
     std::fill(gradient.begin(), gradient.end(), T(0));
     const TransformerLoss loss = spec_.classes > 0
-                                     ? classify(batch, parameters, key, room, &parts, doutputs)
-                                     : next_token(batch, parameters, room, &parts, doutputs, executor);
+                                     ? classify(batch, parameters, key, scratch, &parts, doutputs)
+                                     : next_token(batch, parameters, scratch, &parts, doutputs, executor);
     const std::size_t pieces = pieces_of(batch), own = size_ - tables_;
-    std::vector<T> dembeddings(room.outputs.size());
+    std::vector<T> dembeddings(scratch.outputs.size());
     partial_.resize(pieces * own);
     executor.for_each(pieces, [&](std::size_t piece) {
       const std::span<double> sums = std::span(partial_).subspan(piece * own, own);
       std::fill(sums.begin(), sums.end(), 0.0);
-      transformer_kernels<T>().backward(piece_of(room.job, piece), doutputs.data(), sums, dembeddings.data());
+      transformer_kernels<T>().backward(piece_of(scratch.job, piece), doutputs.data(), sums,
+                                        dembeddings.data());
     });
     constexpr std::size_t kBlock = 8192;
     executor.for_each((own + kBlock - 1) / kBlock, [&](std::size_t block) {
@@ -96,7 +97,7 @@ class Transformer final : public TransformerGradient<T> {
         gradient[tables_ + i] += static_cast<T>(sum);
       }
     });
-    add_embeddings(batch, room, dembeddings, parts);
+    add_embeddings(batch, scratch, dembeddings, parts);
     return loss;
   }
 
@@ -105,15 +106,15 @@ class Transformer final : public TransformerGradient<T> {
     if (parameters.size() != size_)
       throw InputError(
           fmt::format("{} parameters do not fit a transformer with {}.", parameters.size(), size_));
-    Room room = forward(batch, parameters, {}, executor, false);
+    Scratch scratch = forward(batch, parameters, {}, executor, false);
     std::vector<T> unused;
-    return spec_.classes > 0 ? classify(batch, parameters, {}, room, nullptr, unused)
-                             : next_token(batch, parameters, room, nullptr, unused, executor);
+    return spec_.classes > 0 ? classify(batch, parameters, {}, scratch, nullptr, unused)
+                             : next_token(batch, parameters, scratch, nullptr, unused, executor);
   }
 
  private:
   // What a batch needs beside the parameters.
-  struct Room {
+  struct Scratch {
     TransformerJob<T> job;
     std::vector<T> kept, outputs;
     std::size_t columns = 0, tokens = 0;  // of a text and of all, padded
@@ -128,88 +129,53 @@ class Transformer final : public TransformerGradient<T> {
     return job;
   }
 
-  Room forward(const TokenBatch& batch, std::span<const T> parameters, std::optional<DropoutKey> key,
-               const Executor& executor, bool keep) const {
+  Scratch forward(const TokenBatch& batch, std::span<const T> parameters, std::optional<DropoutKey> key,
+                  const Executor& executor, bool keep) const {
     check_batch(spec_, batch);
-    Room room;
-    room.columns = round_up(batch.length, kTextColumns);
-    room.tokens = room.columns * batch.texts;
+    Scratch scratch;
+    scratch.columns = round_up(batch.length, kTextColumns);
+    scratch.tokens = scratch.columns * batch.texts;
     const std::size_t d = spec_.model.block.width;
-    if (keep) room.kept.resize(kept_rows(spec_.model) * room.tokens);
-    room.outputs.resize(d * room.tokens);
-    room.job = {&spec_, &batch, parameters, key, room.columns, 0, 0, keep ? room.kept.data() : nullptr};
+    if (keep) scratch.kept.resize(kept_rows(spec_.model) * scratch.tokens);
+    scratch.outputs.resize(d * scratch.tokens);
+    scratch.job = {&spec_,          &batch, parameters, key,
+                   scratch.columns, 0,      0,          keep ? scratch.kept.data() : nullptr};
     executor.for_each(pieces_of(batch), [&](std::size_t piece) {
-      transformer_kernels<T>().forward(piece_of(room.job, piece), room.outputs.data());
+      transformer_kernels<T>().forward(piece_of(scratch.job, piece), scratch.outputs.data());
     });
-    return room;
+    return scratch;
   }
 
   // ∂loss/∂outputs to `doutputs` and that of the words to `gradient`, if wanted (not null).
-  TransformerLoss next_token(const TokenBatch& batch, std::span<const T> parameters, const Room& room,
+  TransformerLoss next_token(const TokenBatch& batch, std::span<const T> parameters, const Scratch& scratch,
                              const TransformerSlices<T>* gradient, std::vector<T>& doutputs,
                              const Executor& executor) const {
-    const std::size_t d = spec_.model.block.width, vocabulary = spec_.model.vocabulary, n = room.tokens;
-    const auto words = slices(spec_, parameters).word;
-    std::vector<std::uint32_t> targets(n, TokenBatch::ignored);
+    std::vector<std::uint32_t> targets(scratch.tokens, TokenBatch::ignored);
     TransformerLoss loss;
     for (std::size_t i = 0; i < batch.targets.size(); ++i) {
-      targets[i / batch.length * room.columns + i % batch.length] = batch.targets[i];
+      targets[i / batch.length * scratch.columns + i % batch.length] = batch.targets[i];
       loss.targets += batch.targets[i] != TokenBatch::ignored ? 1 : 0;
     }
     VocabularyHead<T> head;
-    head.vocabulary = vocabulary;
-    head.width = d;
-    head.tokens = n;
-    head.embedding = words.data();
-    head.padded_words = round_up(vocabulary, VocabularyHead<T>::kWords);
-    head.x = room.outputs.data();
+    head.vocabulary = spec_.model.vocabulary;
+    head.width = spec_.model.block.width;
+    head.tokens = scratch.tokens;
+    head.embedding = slices(spec_, parameters).word.data();
+    head.x = scratch.outputs.data();
     head.targets = targets.data();
     head.weight = static_cast<T>(1 / static_cast<double>(loss.targets));
-    double longest = 0;
-    for (std::size_t w = 0; w < vocabulary; ++w) {
-      double square = 0;
-      for (const T value : words.subspan(w * d, d))
-        square += static_cast<double>(value) * static_cast<double>(value);
-      longest = square > longest || std::isnan(square) ? square : longest;
-      if (std::isnan(square)) break;
-    }
-    head.longest = static_cast<T>(std::sqrt(longest) * (1 + 1e-6));  // an upper bound also after rounding
-
-    const auto kernels = vocabulary_head_kernels<T>();
-    std::vector<double> losses(n);
-    std::vector<T> log_sums(gradient != nullptr ? n : 0);
-    executor.for_each(n / VocabularyHead<T>::kTokens, [&](std::size_t block) {
-      kernels.tokens(head, block, losses.data(), log_sums.data(),
-                     gradient != nullptr ? doutputs.data() : nullptr);
-    });
+    const bool wanted = gradient != nullptr;
+    const std::vector<double> losses = vocabulary_losses(head, wanted ? doutputs.data() : nullptr,
+                                                         wanted ? gradient->word.data() : nullptr, executor);
     loss.loss = std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(loss.targets);
-    if (gradient == nullptr) return loss;
-
-    std::vector<T> transposed(d * head.padded_words, T(0)), dwords(d * head.padded_words), weighted(d * n);
-    for (std::size_t w = 0; w < vocabulary; ++w) {
-      for (std::size_t k = 0; k < d; ++k) transposed[k * head.padded_words + w] = words[w * d + k];
-    }
-    for (std::size_t i = 0; i < d * n; ++i)
-      weighted[i] = targets[i % n] < vocabulary ? room.outputs[i] * head.weight : T(0);
-    head.transposed = transposed.data();
-    executor.for_each(head.padded_words / VocabularyHead<T>::kWords, [&](std::size_t block) {
-      kernels.words(head, block, log_sums.data(), weighted.data(), dwords.data());
-    });
-    for (std::size_t w = 0; w < vocabulary; ++w) {
-      for (std::size_t k = 0; k < d; ++k) gradient->word[w * d + k] = dwords[k * head.padded_words + w];
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      if (targets[i] >= vocabulary) continue;
-      for (std::size_t k = 0; k < d; ++k) gradient->word[targets[i] * d + k] -= weighted[k * n + i];
-    }
     return loss;
   }
 
   // The head of classes, on each text's first token: few numbers, plainly.
   TransformerLoss classify(const TokenBatch& batch, std::span<const T> parameters,
-                           std::optional<DropoutKey> key, const Room& room,
+                           std::optional<DropoutKey> key, const Scratch& scratch,
                            const TransformerSlices<T>* gradient, std::vector<T>& doutputs) const {
-    const std::size_t d = spec_.model.block.width, classes = spec_.classes, n = room.tokens;
+    const std::size_t d = spec_.model.block.width, classes = spec_.classes, n = scratch.tokens;
     const auto parts = slices(spec_, parameters);
     const double weight = 1 / static_cast<double>(batch.texts), p = key ? spec_.model.block.dropout : 0;
     TransformerLoss result;
@@ -220,8 +186,8 @@ class Transformer final : public TransformerGradient<T> {
     std::vector<double> dpooler(d * d, 0.0), dpooler_bias(d, 0.0), dclassifier(classes * d, 0.0),
         dclassifier_bias(classes, 0.0);
     for (std::size_t text = 0; text < batch.texts; ++text) {
-      const std::size_t column = text * room.columns;
-      for (std::size_t k = 0; k < d; ++k) first[k] = static_cast<double>(room.outputs[k * n + column]);
+      const std::size_t column = text * scratch.columns;
+      for (std::size_t k = 0; k < d; ++k) first[k] = static_cast<double>(scratch.outputs[k * n + column]);
       if (p > 0) {
         Random random(key->seed, kPooledDropout | key->stream << 24 | text);
         for (double& factor : factors) factor = random.uniform() < p ? 0 : 1 / (1 - p);
@@ -280,14 +246,14 @@ class Transformer final : public TransformerGradient<T> {
   }
 
   // What comes back to word, position and type.
-  void add_embeddings(const TokenBatch& batch, const Room& room, const std::vector<T>& dembeddings,
+  void add_embeddings(const TokenBatch& batch, const Scratch& scratch, const std::vector<T>& dembeddings,
                       const TransformerSlices<T>& gradient) const {
     const std::size_t d = spec_.model.block.width;
     std::vector<double> positions(batch.length * d, 0.0), type(d, 0.0);
     for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
-      const std::size_t column = i / batch.length * room.columns + i % batch.length;
+      const std::size_t column = i / batch.length * scratch.columns + i % batch.length;
       for (std::size_t k = 0; k < d; ++k) {
-        const T slope = dembeddings[k * room.tokens + column];
+        const T slope = dembeddings[k * scratch.tokens + column];
         gradient.word[batch.tokens[i] * d + k] += slope;
         positions[i % batch.length * d + k] += static_cast<double>(slope);
         type[k] += static_cast<double>(slope);

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "train/transformer_layers-inl.h"
+#include "train/layers/transformer_layer-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normscope::HWY_NAMESPACE {
@@ -41,7 +41,7 @@ class TransformerTexts {
         layers_[l].forward(x_, length(text), dropout(), place(text, l));
         if (job_.kept != nullptr) layers_[l].keep(kept(text, l));
       }
-      if (job_.kept != nullptr) std::copy_n(x_.data(), x_.rows() * columns_, kept(text, layers_.size()));
+      if (job_.kept != nullptr) std::copy_n(x_.data(), x_.size(), kept(text, layers_.size()));
       final_norm_.forward(x_, part_);
       for (std::size_t k = 0; k < part_.rows(); ++k)
         std::copy_n(part_.row(k), columns_, outputs + (k * job_.batch->texts + text) * columns_);
@@ -50,11 +50,11 @@ class TransformerTexts {
 
   void backward(const T* doutputs, std::span<double> gradient, T* dembeddings) {
     for (std::size_t text = job_.first_text; text < job_.end_text; ++text) {
-      std::copy_n(kept(text, layers_.size()), x_.rows() * columns_, x_.data());
+      std::copy_n(kept(text, layers_.size()), x_.size(), x_.data());
       final_norm_.forward(x_, part_);
       for (std::size_t k = 0; k < part_.rows(); ++k)
         std::copy_n(doutputs + (k * job_.batch->texts + text) * columns_, columns_, part_.row(k));
-      std::fill_n(dx_.data(), dx_.rows() * columns_, T(0));
+      std::fill_n(dx_.data(), dx_.size(), T(0));
       final_norm_.backward(x_, part_, dx_);
       for (std::size_t l = layers_.size(); l-- > 0;) {
         layers_[l].recall(kept(text, l), dropout(), place(text, l));
@@ -62,7 +62,7 @@ class TransformerTexts {
       }
       embed(text);
       dropout_.apply(place(text, layers_.size()), dx_);
-      std::fill_n(part_.data(), part_.rows() * columns_, T(0));
+      std::fill_n(part_.data(), part_.size(), T(0));
       embedding_norm_.backward(sum_, dx_, part_);
       for (std::size_t k = 0; k < part_.rows(); ++k)
         std::copy_n(part_.row(k), columns_, dembeddings + (k * job_.batch->texts + text) * columns_);
@@ -79,7 +79,7 @@ class TransformerTexts {
   std::size_t length(std::size_t text) const {
     return job_.batch->lengths.empty() ? job_.batch->length : job_.batch->lengths[text];
   }
-  const Dropout<T>* dropout() const { return dropout_.active() ? &dropout_ : nullptr; }
+  const ColumnDropout<T>* dropout() const { return dropout_.active() ? &dropout_ : nullptr; }
   // The first site of dropout of a layer; after the last, that of the embeddings.
   DropoutPlace place(std::size_t text, std::size_t layer) const {
     if (!job_.dropout) return {};
@@ -111,9 +111,9 @@ class TransformerTexts {
   const ModelSpec& model_;
   const std::size_t columns_;
   TransformerSlices<const T> slices_;
-  Dropout<T> dropout_;
+  ColumnDropout<T> dropout_;
   Norm<T> embedding_norm_, final_norm_;
-  Block<T> sum_, x_, dx_, part_;
+  Columns<T> sum_, x_, dx_, part_;
   std::vector<TransformerLayer<T>> layers_;
 };
 
@@ -143,14 +143,16 @@ namespace normscope {
 HWY_EXPORT(float_texts);
 HWY_EXPORT(double_texts);
 
-template <>
-TransformerKernels<float> transformer_kernels() {
-  return HWY_DYNAMIC_DISPATCH(float_texts)();
+template <class T>
+TransformerKernels<T> transformer_kernels() {
+  if constexpr (sizeof(T) == 4) {
+    return HWY_DYNAMIC_DISPATCH(float_texts)();
+  } else {
+    return HWY_DYNAMIC_DISPATCH(double_texts)();
+  }
 }
-template <>
-TransformerKernels<double> transformer_kernels() {
-  return HWY_DYNAMIC_DISPATCH(double_texts)();
-}
+template TransformerKernels<float> transformer_kernels();
+template TransformerKernels<double> transformer_kernels();
 
 }  // namespace normscope
 #endif

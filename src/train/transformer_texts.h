@@ -40,9 +40,5 @@ struct TransformerKernels {
 };
 template <class T>
 TransformerKernels<T> transformer_kernels();
-template <>
-TransformerKernels<float> transformer_kernels();
-template <>
-TransformerKernels<double> transformer_kernels();
 
 }  // namespace normscope

@@ -13,7 +13,26 @@
 #include <numbers>
 #include <vector>
 
-#include "train/kernels-inl.h"
+#include "train/products-inl.h"
+
+#ifndef NORMSCOPE_TRAIN_VOCABULARY_HEAD_ONCE
+#define NORMSCOPE_TRAIN_VOCABULARY_HEAD_ONCE
+namespace normscope {
+
+// Compiled for the instruction set of this machine.
+template <class T>
+struct VocabularyHeadKernels {
+  // Token block `block`: −log p of each target (0 where none) to losses[N], and where wanted (dx not null)
+  // log₂Z to log_sums[N] and ∂L/∂x to dx (d × N).
+  void (*tokens)(const VocabularyHead<T>& head, std::size_t block, double* losses, T* log_sums, T* dx);
+  // Word block `block`: Σ_t weight·p_tw x_t (the targets' part is the caller's) to de, d × padded V.
+  // `weighted`: x times the weight, 0 where a token does not count.
+  void (*words)(const VocabularyHead<T>& head, std::size_t block, const T* log_sums, const T* weighted,
+                T* de);
+};
+
+}  // namespace normscope
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace normscope::HWY_NAMESPACE {
@@ -36,8 +55,8 @@ void raise_to_largest(const Head<T>& head, const T* x, T* top) {
   constexpr std::size_t kTokens = Head<T>::kTokens;
   HWY_ALIGN T logits[kChunk * kTokens];
   for_chunks(head.vocabulary, [&](std::size_t first, std::size_t count) HWY_ATTR {
-    product<Start::zero>(count, head.width, Weights<T>{head.embedding + first * head.width, head.width, 1}, x,
-                         x, kTokens, logits, kTokens, kTokens);
+    product<Start::zero>({count, head.width, kTokens}, {head.embedding + first * head.width, head.width, 1},
+                         {x, kTokens}, Strided<T>{logits, kTokens});
     for (std::size_t w = 0; w < count; ++w) {
       for (std::size_t c = 0; c < kTokens; c += kLanes<T>)
         store(hn::Max(load(top + c), load(logits + w * kTokens + c)), top + c);
@@ -79,8 +98,8 @@ void head_tokens(const Head<T>& head, std::size_t block, double* losses, T* log_
   double totals[kTokens] = {};
   for_chunks(head.vocabulary, [&](std::size_t first, std::size_t count) HWY_ATTR {
     const T* const words = head.embedding + first * d;
-    product<Start::columns, Finish::exp2>(count, d, Weights<T>{words, d, 1}, minus_shift, x.data(), kTokens,
-                                          powers, kTokens, kTokens);
+    product<Start::columns, Finish::exp2>({count, d, kTokens}, {words, d, 1}, {x.data(), kTokens},
+                                          Strided<T>{powers, kTokens}, minus_shift);
     for (std::size_t c = 0; c < kTokens; c += kLanes<T>) {
       Vec<T> sum = zero<T>();
       for (std::size_t w = 0; w < count; ++w) sum = hn::Add(sum, load(powers + w * kTokens + c));
@@ -89,8 +108,8 @@ void head_tokens(const Head<T>& head, std::size_t block, double* losses, T* log_
       for (std::size_t l = 0; l < kLanes<T>; ++l) totals[c + l] += static_cast<double>(lanes[l]);
     }
     if (dx == nullptr) return;
-    product<Start::zero>(d, count, Weights<T>{words, 1, d}, powers, powers, kTokens, part.data(), kTokens,
-                         kTokens);
+    product<Start::zero>({d, count, kTokens}, {words, 1, d}, {powers, kTokens},
+                         Strided<T>{part.data(), kTokens});
     for (std::size_t i = 0; i < d * kTokens; i += kLanes<T>)
       store(hn::Add(load(sums.data() + i), load(part.data() + i)), sums.data() + i);
   });
@@ -127,10 +146,10 @@ void head_words(const Head<T>& head, std::size_t block, const T* log_sums, const
   HWY_ALIGN T minus[kChunk];
   for_chunks(head.tokens, [&](std::size_t first, std::size_t count) HWY_ATTR {
     for (std::size_t t = 0; t < count; ++t) minus[t] = -log_sums[first + t];
-    product<Start::bias, Finish::exp2>(count, d, Weights<T>{head.x + first, 1, head.tokens}, minus,
-                                       words.data(), kWords, powers, kWords, kWords);
-    product<Start::zero>(d, count, Weights<T>{weighted + first, head.tokens, 1}, powers, powers, kWords,
-                         part.data(), kWords, kWords);
+    product<Start::bias, Finish::exp2>({count, d, kWords}, {head.x + first, 1, head.tokens},
+                                       {words.data(), kWords}, Strided<T>{powers, kWords}, minus);
+    product<Start::zero>({d, count, kWords}, {weighted + first, head.tokens, 1}, {powers, kWords},
+                         Strided<T>{part.data(), kWords});
     for (std::size_t i = 0; i < d * kWords; i += kLanes<T>)
       store(hn::Add(load(sums.data() + i), load(part.data() + i)), sums.data() + i);
   });
@@ -155,14 +174,54 @@ namespace normscope {
 HWY_EXPORT(float_head);
 HWY_EXPORT(double_head);
 
-template <>
-VocabularyHeadKernels<float> vocabulary_head_kernels() {
-  return HWY_DYNAMIC_DISPATCH(float_head)();
+template <class T>
+std::vector<double> vocabulary_losses(VocabularyHead<T> head, T* dx, T* dwords, const Executor& executor) {
+  VocabularyHeadKernels<T> kernels;
+  if constexpr (sizeof(T) == 4) {
+    kernels = HWY_DYNAMIC_DISPATCH(float_head)();
+  } else {
+    kernels = HWY_DYNAMIC_DISPATCH(double_head)();
+  }
+  const std::size_t V = head.vocabulary, d = head.width, N = head.tokens;
+  head.padded_words = (V + head.kWords - 1) / head.kWords * head.kWords;
+  double longest = 0;
+  for (std::size_t w = 0; w < V; ++w) {
+    double square = 0;
+    for (const T value : std::span(head.embedding + w * d, d))
+      square += static_cast<double>(value) * static_cast<double>(value);
+    longest = square > longest || std::isnan(square) ? square : longest;
+    if (std::isnan(square)) break;
+  }
+  head.longest = static_cast<T>(std::sqrt(longest) * (1 + 1e-6));  // an upper bound also after rounding
+
+  std::vector<double> losses(N);
+  std::vector<T> log_sums(dx != nullptr ? N : 0);
+  executor.for_each(N / head.kTokens, [&](std::size_t block) {
+    kernels.tokens(head, block, losses.data(), log_sums.data(), dx);
+  });
+  if (dx == nullptr) return losses;
+
+  std::vector<T> transposed(d * head.padded_words, T(0)), sums(d * head.padded_words), weighted(d * N);
+  for (std::size_t w = 0; w < V; ++w) {
+    for (std::size_t k = 0; k < d; ++k) transposed[k * head.padded_words + w] = head.embedding[w * d + k];
+  }
+  for (std::size_t i = 0; i < d * N; ++i)
+    weighted[i] = head.targets[i % N] < V ? head.x[i] * head.weight : T(0);
+  head.transposed = transposed.data();
+  executor.for_each(head.padded_words / head.kWords, [&](std::size_t block) {
+    kernels.words(head, block, log_sums.data(), weighted.data(), sums.data());
+  });
+  for (std::size_t w = 0; w < V; ++w) {
+    for (std::size_t k = 0; k < d; ++k) dwords[w * d + k] = sums[k * head.padded_words + w];
+  }
+  for (std::size_t i = 0; i < N; ++i) {
+    if (head.targets[i] >= V) continue;
+    for (std::size_t k = 0; k < d; ++k) dwords[head.targets[i] * d + k] -= weighted[k * N + i];
+  }
+  return losses;
 }
-template <>
-VocabularyHeadKernels<double> vocabulary_head_kernels() {
-  return HWY_DYNAMIC_DISPATCH(double_head)();
-}
+template std::vector<double> vocabulary_losses(VocabularyHead<float>, float*, float*, const Executor&);
+template std::vector<double> vocabulary_losses(VocabularyHead<double>, double*, double*, const Executor&);
 
 }  // namespace normscope
 #endif

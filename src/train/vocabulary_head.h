@@ -13,6 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "normscope/executor.h"
 
 namespace normscope {
 
@@ -23,29 +26,19 @@ struct VocabularyHead {
   std::size_t vocabulary = 0, width = 0;
   std::size_t tokens = 0;                  // a multiple of kTokens: N
   const T* embedding = nullptr;            // V × d
-  const T* transposed = nullptr;           // d × padded V: the same by columns, 0 beyond V
-  std::size_t padded_words = 0;            // a multiple of kWords
-  T longest = 0;                           // max‖E_w‖
   const T* x = nullptr;                    // d × N
   const std::uint32_t* targets = nullptr;  // N; at least V: the token does not count
   T weight = 0;                            // of a token that counts, in the loss
+
+  // Set by vocabulary_losses.
+  const T* transposed = nullptr;  // d × padded V: the embedding by columns, 0 beyond V
+  std::size_t padded_words = 0;   // a multiple of kWords
+  T longest = 0;                  // max‖E_w‖
 };
 
+// −log p of each target (0 where none), N, and where wanted (not null) their gradients times the weight: that
+// of x to dx (d × N), that of the words to dwords (V × d). For float and double.
 template <class T>
-struct VocabularyHeadKernels {
-  // Token block `block`: −log p of each target (0 where none) to losses[N], and where wanted (dx not null)
-  // log₂Z to log_sums[N] and ∂L/∂x to dx (d × N).
-  void (*tokens)(const VocabularyHead<T>& head, std::size_t block, double* losses, T* log_sums, T* dx);
-  // Word block `block`: Σ_t weight·p_tw x_t (the targets' part is the caller's) to de, d × padded V.
-  // `weighted`: x times the weight, 0 where a token does not count.
-  void (*words)(const VocabularyHead<T>& head, std::size_t block, const T* log_sums, const T* weighted,
-                T* de);
-};
-template <class T>
-VocabularyHeadKernels<T> vocabulary_head_kernels();
-template <>
-VocabularyHeadKernels<float> vocabulary_head_kernels();
-template <>
-VocabularyHeadKernels<double> vocabulary_head_kernels();
+std::vector<double> vocabulary_losses(VocabularyHead<T> head, T* dx, T* dwords, const Executor& executor);
 
 }  // namespace normscope

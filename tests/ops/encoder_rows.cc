@@ -1,13 +1,22 @@
 // The ops that are whole encoders, by the library's own entry points; these choose the instruction set
 // themselves.
+// In this order, before highway.h.
+// clang-format off
+#include "core/targets.h"
+#include <hwy/highway.h>
+// clang-format on
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "normscope/executor.h"
 #include "normscope/random.h"
 #include "ops/ops.h"
+#include "train/layers/cross_entropy-inl.h"
+#include "train/layers/encoder_layer-inl.h"
 
 namespace normscope::ops {
 namespace {
@@ -32,13 +41,72 @@ template <class T>
 std::vector<T> flat(const EncoderSpec& spec, const Arrays& arrays) {
   std::vector<T> values(parameter_count(spec), T(0));
   for (const ParameterSlot& slot : parameter_slots(spec)) {
-    const Array* const array = find(arrays, slot.name);
-    if (array == nullptr) continue;
-    std::transform(array->values().begin(), array->values().end(),
+    const auto named =
+        std::find_if(arrays.begin(), arrays.end(), [&](const Named& each) { return each.name == slot.name; });
+    if (named == arrays.end()) continue;
+    std::transform(named->value.values().begin(), named->value.values().end(),
                    values.begin() + static_cast<std::ptrdiff_t>(slot.offset),
                    [](double value) { return static_cast<T>(value); });
   }
   return values;
+}
+
+using Slices = EncoderSlices<const double>;
+using Tokens = std::span<const std::uint16_t>;
+
+// What enters each layer, and what leaves the last: (d, T).
+std::vector<Array> residuals(const EncoderSpec& spec, const Slices& parameters, Tokens tokens) {
+  Array x(spec.dimension, tokens.size());
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    for (std::size_t i = 0; i < x.rows(); ++i) x(i, t) = parameters.embedding[tokens[t] * x.rows() + i];
+  }
+  std::vector<Array> all = {x};
+  for (const auto& layer : parameters.layers)
+    all.push_back(reference::encoder_layer(spec, layer, all.back()));
+  return all;
+}
+
+// (C, T)
+Array logits_of(const EncoderSpec& spec, const Slices& parameters, Tokens tokens) {
+  return reference::linear(parameters.embedding, {}, residuals(spec, parameters, tokens).back());
+}
+
+EncoderMeasures measures_of(const EncoderSpec& spec, const Slices& parameters, const SequenceSet& set) {
+  const std::size_t T = set.length;
+  const double share = 1 / static_cast<double>(set.size() * T),
+               row_share = share / static_cast<double>(spec.layers * spec.heads);
+  const Mask mask = parse_mask(spec.mask, T);
+  EncoderMeasures total;
+  for (std::size_t s = 0; s < set.size(); ++s) {
+    const std::vector<Array> x = residuals(spec, parameters, std::span(set.tokens).subspan(s * T, T));
+    const Array result = reference::cross_entropy(reference::linear(parameters.embedding, {}, x.back()),
+                                                  std::vector<std::uint32_t>(T, set.labels[s]));
+    double right = 0;
+    for (std::size_t t = 0; t < T; ++t) {
+      total.loss += share * result(0, t);
+      right += result(1, t);
+    }
+    total.accuracy += share * right;
+    total.sequence_accuracy += right == static_cast<double>(T) ? 1 / static_cast<double>(set.size()) : 0;
+    for (std::size_t l = 0; l < spec.layers; ++l) {
+      const auto& layer = parameters.layers[l];
+      const Array qkv = reference::linear(layer.in_proj, {}, reference::norm(spec.norm1, layer.norm1, x[l]));
+      for (std::size_t head = 0; head < spec.heads; ++head) {
+        const Array weights = reference::attention_weights(qkv, spec.heads, head, mask);
+        for (std::size_t query = 0; query < T; ++query) {
+          double visible = 0;
+          for (std::size_t key = 0; key < T; ++key) visible += mask.attends(query, key) ? 1 : 0;
+          for (std::size_t key = 0; key < T; ++key) {
+            if (!mask.attends(query, key)) continue;
+            const double weight = weights(key, query);
+            if (weight > 0) total.attention_entropy -= row_share * weight * std::log(weight);
+            total.attention_distance += row_share * std::fabs(weight - 1 / visible) / 2;
+          }
+        }
+      }
+    }
+  }
+  return total;
 }
 
 // A base for what is computed in one call, without an input.
@@ -71,12 +139,12 @@ struct EncoderLossOp {
   std::string name() const {
     return fmt::format("encoder_loss/{}/{}", path == EncoderPath::bag ? "bag" : "generic", describe(spec));
   }
-  Array reference(const Arrays& arrays) const {
+  Array plain(const Slices& parameters) const {
     Array loss(1, 1);
     for (std::size_t s = 0; s < set.size(); ++s) {
       const Array columns = reference::cross_entropy(
-          reference::encoder_logits(spec, arrays, std::span(set.tokens).subspan(s * set.length, set.length)),
-          std::vector<std::uint16_t>(set.length, set.labels[s]));
+          logits_of(spec, parameters, std::span(set.tokens).subspan(s * set.length, set.length)),
+          std::vector<std::uint32_t>(set.length, set.labels[s]));
       for (const double value : columns[0])
         loss(0, 0) += value / static_cast<double>(set.size() * set.length);
     }
@@ -132,9 +200,7 @@ struct EncoderMeasuresOp {
   static Array column(const EncoderMeasures& m) {
     return Array(5, 1, {m.loss, m.accuracy, m.sequence_accuracy, m.attention_entropy, m.attention_distance});
   }
-  Array reference(const Arrays& arrays) const {
-    return column(reference::encoder_measures(spec, arrays, set));
-  }
+  Array plain(const Slices& parameters) const { return column(measures_of(spec, parameters, set)); }
 
   template <class T>
   class Layer final : public EncoderWork<T> {
@@ -156,10 +222,8 @@ struct EncoderLogitsOp {
   SequenceSet set;
 
   std::string name() const { return "encoder_logits/" + describe(spec); }
-  static std::span<const std::uint16_t> tokens(const SequenceSet& set) {
-    return std::span(set.tokens).first(set.length);
-  }
-  Array reference(const Arrays& arrays) const { return reference::encoder_logits(spec, arrays, tokens(set)); }
+  static Tokens tokens(const SequenceSet& set) { return std::span(set.tokens).first(set.length); }
+  Array plain(const Slices& parameters) const { return logits_of(spec, parameters, tokens(set)); }
 
   template <class T>
   class Layer final : public EncoderWork<T> {
@@ -183,7 +247,10 @@ Row make_row(const Op& op, const std::string& name) {
   row.shape = shape_of(op.spec, op.set);
   row.arrays =
       parameters_of(op.spec, describe(op.spec) + row.shape);  // not of the path: all paths, one problem
-  row.reference = [op](const Arrays& arrays) { return op.reference(arrays); };
+  row.reference = [op](const Arrays& arrays) {
+    const std::vector<double> parameters = flat<double>(op.spec, arrays);
+    return op.plain(slices(op.spec, std::span(parameters)));
+  };
   row.in_float = [op](const Arrays& a) {
     return std::make_unique<typename Op::template Layer<float>>(op, a);
   };
@@ -269,13 +336,6 @@ std::vector<Row> encoder_rows() {
     const EncoderLossOp op{spec, EncoderPath::generic, random_sequences(spec.classes, length, 3)};
     Row row = make_row(op, "embedding");
     row.arrays.resize(1);
-    row.reference = [op](const Arrays& arrays) {
-      Arrays all = arrays;
-      for (const ParameterSlot& slot : parameter_slots(op.spec)) {
-        if (slot.name != "embedding") all.push_back({slot.name, Array(slot.rows, slot.cols)});
-      }
-      return op.reference(all);
-    };
     rows.push_back(row);
   }
 

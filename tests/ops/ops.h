@@ -7,9 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "ops/reference.h"
+#include "normscope/matrix.h"
 
 namespace normscope::ops {
+
+using Array = Matrix<double>;  // activations: features × tokens
+struct Named {
+  std::string name;
+  Array value;
+};
+using Arrays = std::vector<Named>;
 
 // A row's layer with its values, in one precision and for one instruction set.
 class Work {

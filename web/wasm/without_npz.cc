@@ -1,6 +1,6 @@
 // The page reads .npy and .safetensors: there is no libzip for WebAssembly.
+#include "io/file_errors.h"
 #include "io/format.h"
-#include "io/sentence.h"
 
 namespace normscope::io {
 

@@ -1,4 +1,4 @@
-#include "io/sentence.h"
+#include "io/file_errors.h"
 
 #include <fmt/format.h>
 

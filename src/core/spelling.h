@@ -7,6 +7,7 @@
 namespace normscope {
 
 // The candidate nearest in spelling, if any is near enough to be what was meant.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+std::optional<std::string> nearest_spelling(std::string_view word,
+                                            const std::vector<std::string>& candidates);
 
 }  // namespace normscope

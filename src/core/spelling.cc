@@ -1,4 +1,4 @@
-#include "core/nearest.h"
+#include "core/spelling.h"
 
 #include <algorithm>
 #include <numeric>
@@ -24,7 +24,8 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
+std::optional<std::string> nearest_spelling(std::string_view word,
+                                            const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
   std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -7,25 +7,25 @@
 
 namespace normscope {
 
-// Rooms for the forward pass, one per thread at work.
+// Scratch memory of the forward pass, one per thread at work.
 template <class T>
-class Rooms {
+class ScratchPool {
  public:
   template <class Function>
-  void with_room(const Function& function) {
-    std::unique_ptr<BlockForward<T>> room = take();
-    function(*room);
+  void with_scratch(const Function& function) {
+    std::unique_ptr<BlockForward<T>> scratch = take();
+    function(*scratch);
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(room));
+    free_.push_back(std::move(scratch));
   }
 
  private:
   std::unique_ptr<BlockForward<T>> take() {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) return std::make_unique<BlockForward<T>>();
-    auto room = std::move(free_.back());
+    auto scratch = std::move(free_.back());
     free_.pop_back();
-    return room;
+    return scratch;
   }
   std::mutex mutex_;
   std::vector<std::unique_ptr<BlockForward<T>>> free_;
