@@ -86,12 +86,13 @@ MajorityPlan plan_majority(const MajorityOptions& options) {
   const MajoritySettings published = options.three_dimensional ? majority_in_3d() : MajoritySettings();
   MajoritySettings settings = options.other;
   settings.dimension = options.dimension.value_or(published.dimension);
-  settings.feed_forward = options.feed_forward.value_or(0);
   settings.task.classes = options.classes.value_or(published.task.classes);
   settings.task.length = options.length.value_or(published.task.length);
   settings.task.samples = options.samples.value_or(published.task.samples);
   settings.steps = options.steps.value_or(published.steps);
   settings.adam.schedule.steps = options.decay_steps.value_or(published.adam.schedule.steps);
+  settings.adam.weight_decay = options.weight_decay;
+  settings.adam.clip = options.clip;
   settings.stop_accuracy = options.stop_accuracy.value_or(published.stop_accuracy);
   return plan_majority(settings,
                        every_run(parse_norms(options.norm), parse_seeds(options.seeds, options.seed)));

@@ -3,52 +3,38 @@
 #include <optional>
 #include <string>
 
-#include "study/options.h"
 #include "study/training.h"
 
 namespace normscope {
 
-struct MajorityOptions {
-  static constexpr double most = kMostOfTraining;
-
-  std::string norm = "layernorm", seeds = {};
-  std::optional<std::uint64_t> seed = {};  // of a single run
+struct MajorityOptions : TrainingOptions {
   bool three_dimensional = false;
   // None: as published, or as published in three dimensions.
   std::optional<std::size_t> dimension = {}, classes = {}, length = {}, samples = {};
   std::optional<std::uint64_t> steps = {}, decay_steps = {};
   std::optional<double> stop_accuracy = {};
-  std::optional<std::size_t> feed_forward = {};
   MajoritySettings other = {};  // what both have in common
-  std::optional<std::uint64_t> checkpoint_every = {};
+
+  MajorityOptions() { norm = "layernorm"; }
 
   static void describe(auto& visit, auto& self) {
-    const auto counted = [](const char* otherwise = nullptr) {
-      return OptionFacts{.low = 1, .high = most, .otherwise = otherwise};
-    };
     visit("norm", self.norm, "Norm before attention, or several with commas", OptionFacts{.type = "NAME"});
-    visit("seeds", self.seeds, "Seeds of the runs: 10: the paper's ten (3: its first three); 11,42: a list",
-          OptionFacts{.type = "LIST", .otherwise = "that of --seed"});
-    visit("dimension", self.dimension, "Width d of the encoder",
-          OptionFacts{.low = 1, .high = most, .otherwise = "8", .old_name = "dim"});
+    visit("dimension", self.dimension, "Width d of the encoder", counted("8", 1, "dim"));
     visit("classes", self.classes, "Token types", counted("20"));
     visit("length", self.length, "Tokens of a sequence", counted("50"));
     visit("samples", self.samples, "Sequences, 80 % of them to train on", counted("100000"));
     visit("margin", self.other.task.margin, "By how many tokens a majority leads at least", counted());
-    visit("steps", self.steps, "Training steps", OptionFacts{.low = 0, .high = most, .otherwise = "17000"});
+    visit("steps", self.steps, "Training steps", counted("17000", 0));
     visit("heads", self.other.heads, "Attention heads", counted());
     visit("layers", self.other.layers, "Layers", counted());
-    visit("feed-forward", self.feed_forward, "Width of the feed-forward part", counted("as --dimension"));
+    visit("feed-forward", self.other.feed_forward, "Width of the feed-forward part",
+          counted("as --dimension"));
     visit("mask", self.other.mask, "A mask by name, such as causal or window:2", OptionFacts{.type = "NAME"});
     visit("batch", self.other.batch, "Sequences of a batch", counted());
     visit("learning-rate", self.other.adam.learning_rate, "Learning rate of Adam at the start",
           OptionFacts{.type = "X", .low = 1e-12, .high = 1e3, .old_name = "lr"});
     visit("decay-steps", self.decay_steps, "Steps over which it falls linearly to 0, where it stays",
           counted("170000"));
-    visit("weight-decay", self.other.adam.weight_decay, "Decoupled weight decay (AdamW)",
-          OptionFacts{.type = "X", .low = 0, .high = 1e3});
-    visit("clip", self.other.adam.clip, "Largest norm of the gradient; 0: no limit",
-          OptionFacts{.type = "X", .low = 0, .high = 1e9});
     visit("evaluate-every", self.other.evaluate_every, "Steps between two records", counted());
     visit("stop-accuracy", self.stop_accuracy, "End a run at this test accuracy, from 0 to 1",
           OptionFacts{.type = "X", .low = 0, .high = 1, .otherwise = "never"});
@@ -57,8 +43,7 @@ struct MajorityOptions {
     visit("path", self.other.path, "How gradients are computed: automatic, generic or bag");
     visit("3d", self.three_dimensional,
           "The 3-D version of Fig. 1a/b: 10 classes, length 30, 6000 sequences, d 3, until accuracy 1");
-    visit("checkpoint-every", self.checkpoint_every, "Steps between two checkpoints, rounded up to a record",
-          counted("half a minute"));
+    TrainingOptions::describe(visit, self);
   }
 };
 

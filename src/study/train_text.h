@@ -1,39 +1,25 @@
 #pragma once
 // Which keys does training leave unselectable? Trainings of a language model (GPT-2) and of a classifier of
 // texts (BERT), with any norms and seeds, by default as Brody et al. 2023 trained them.
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "normscope/corpus.h"
-#include "normscope/labelled_text.h"
-#include "normscope/token_stream.h"
-#include "normscope/training_tokenizer.h"
-#include "study/options.h"
 #include "study/training.h"
+#include "study/training_texts.h"
 
 namespace normscope {
 
 // What both have in common.
-struct TextTrainingOptions {
-  static constexpr double most = kMostOfTraining;
-
-  std::string norm = {}, seeds = {};
-  std::optional<std::uint64_t> seed = {};  // of a single run
+struct TextTrainingOptions : TrainingOptions {
   std::string corpus = {}, tokenizer = {};
   std::size_t batch = 16, context = 1024, dimension = 8, layers = 4, heads = 4;
   std::optional<std::size_t> feed_forward = {};
-  double learning_rate = 5e-5, weight_decay = 0, clip = 0, dropout = 0.1;
+  double learning_rate = 5e-5, dropout = 0.1;
   std::uint64_t warmup = 0, steps = 50'000, data_seed = 0;
-  std::optional<std::uint64_t> evaluate_every = {}, checkpoint_every = {}, save_every = {};
+  std::optional<std::uint64_t> evaluate_every = {}, save_every = {};
 
-  static OptionFacts counted(const char* otherwise = nullptr, double low = 1) {
-    return {.low = low, .high = most, .otherwise = otherwise};
-  }
   static void describe(auto& visit, auto& self) {
-    visit("seeds", self.seeds, "Seeds of the runs: 10: the paper's ten (3: its first three); 11,42: a list",
-          OptionFacts{.type = "LIST", .otherwise = "that of --seed"});
     visit("dimension", self.dimension, "Width d of the model", counted());
     visit("layers", self.layers, "Layers", counted());
     visit("heads", self.heads, "Attention heads", counted());
@@ -41,20 +27,15 @@ struct TextTrainingOptions {
           "Learning rate of AdamW, which falls linearly to 0 over the steps",
           OptionFacts{.type = "X", .low = 1e-12, .high = 1e38});
     visit("warmup", self.warmup, "Steps over which it first rises from 0", counted(nullptr, 0));
-    visit("weight-decay", self.weight_decay, "Decoupled weight decay",
-          OptionFacts{.type = "X", .low = 0, .high = 1e3});
-    visit("clip", self.clip, "Largest norm of the gradient; 0: no limit",
-          OptionFacts{.type = "X", .low = 0, .high = 1e9});
     visit("dropout", self.dropout, "Share of numbers that dropout leaves out",
           OptionFacts{.type = "P", .low = 0, .high = 1});
     visit("steps", self.steps, "Training steps", counted(nullptr, 0));
     visit("data-seed", self.data_seed,
           "Seed of text that a grammar writes, and of the choice of texts to test on");
-    visit("checkpoint-every", self.checkpoint_every, "Steps between two checkpoints, rounded up to a record",
-          counted("half a minute"));
     visit("save-every", self.save_every,
           "With --out: also keep the model every N steps, rounded up to a record", counted());
     visit("batch", self.batch, "Texts of a batch", counted());
+    TrainingOptions::describe(visit, self);
   }
 };
 
@@ -124,28 +105,6 @@ struct SentimentOptions : TextTrainingOptions {
     TextTrainingOptions::describe(visit, self);
   }
 };
-
-// Texts as they were read: batches to train on, and what else is known of them.
-struct TextsRead {
-  TextBatches batches;
-  std::shared_ptr<const TrainingTokenizer> tokenizer;
-  TextsFound found;
-  std::string sentence;  // the same, for people
-  std::string content_hash;
-  std::shared_ptr<const TokenStream> stream;  // of a language model
-};
-// held_out: most windows that an evaluation looks at.
-TextsRead read_language(const Corpus& corpus, const std::string& tokenizer, const StreamOptions& options,
-                        std::size_t batch, std::size_t held_out, const Executor& executor);
-// tokenizer: a name, or "words": those of the texts to train on. all_tests: as many texts were there to test
-// on.
-TextsRead read_labelled_texts(const LabelledSplit& split, const std::string& tokenizer, std::size_t context,
-                              std::size_t batch, std::size_t all_tests, const Executor& executor);
-// So many rows, evenly spaced, for they may lie sorted; 0: all.
-void thin_out(LabelledTexts& texts, std::size_t most);
-
-// Absolute, so that a run can be resumed from anywhere; "-" stays.
-std::string lasting_path(const std::string& path);
 
 struct PlannedTexts {
   TextPlan plan;

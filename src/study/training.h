@@ -1,10 +1,13 @@
 #pragma once
 // What all trainings share: which runs there are, the way to the last step, the run directory.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -18,10 +21,32 @@
 #include "result/json_writer.h"
 #include "result/training.h"
 #include "study/context.h"
+#include "study/options.h"
 
 namespace normscope {
 
-inline constexpr std::uint64_t kMostOfTraining = 1'000'000'000;  // of whatever is counted
+// Options of every training.
+struct TrainingOptions {
+  std::string norm = {}, seeds = {};
+  std::optional<std::uint64_t> seed = {};  // of a single run
+  double weight_decay = 0, clip = 0;
+  std::optional<std::uint64_t> checkpoint_every = {};
+
+  static OptionFacts counted(const char* otherwise = nullptr, double low = 1,
+                             const char* old_name = nullptr) {
+    return {.low = low, .high = 1e9, .otherwise = otherwise, .old_name = old_name};
+  }
+  static void describe(auto& visit, auto& self) {
+    visit("seeds", self.seeds, "Seeds of the runs: 10: the paper's ten (3: its first three); 11,42: a list",
+          OptionFacts{.type = "LIST", .otherwise = "that of --seed"});
+    visit("weight-decay", self.weight_decay, "Decoupled weight decay (AdamW)",
+          OptionFacts{.type = "X", .low = 0, .high = 1e3});
+    visit("clip", self.clip, "Largest norm of the gradient; 0: no limit",
+          OptionFacts{.type = "X", .low = 0, .high = 1e9});
+    visit("checkpoint-every", self.checkpoint_every, "Steps between two checkpoints, rounded up to a record",
+          counted("half a minute"));
+  }
+};
 
 // Names of norms with commas, each once.
 std::vector<std::string> parse_norms(const std::string& text);
