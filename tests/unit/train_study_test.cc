@@ -159,7 +159,8 @@ void expect_reads_back(const Result& result) {
   const std::string text = json_of(result);
   EXPECT_EQ(json_of(from_json<Result>(text, "results.json")), text);
   const auto schema = schema_of<Result>("a result");
-  for (const auto& [name, ignored] : Json::parse(text).items())
+  const Json json = Json::parse(text);
+  for (const auto& [name, ignored] : json.items())
     EXPECT_TRUE(schema.at("properties").contains(name)) << name;
 }
 
