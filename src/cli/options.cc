@@ -25,12 +25,18 @@ void add_input(CLI::App& command, const char* name, const char* help, std::vecto
 }
 
 void add_option(CLI::App& command, const TextOption& option) {
-  const auto add = [&](const std::string& name) {
-    return command.add_option_function<std::string>(
-        name, [take = option.take, name](const std::string& text) { take(text, name); }, option.help);
-  };
-  CLI::Option* added = add(option.name)->type_name(option.type);
-  if (!option.old_name.empty()) add(option.old_name)->group("")->excludes(added);
+  CLI::Option* added = command.add_option_function<std::string>(
+      option.name, [option](const std::string& text) { option.take(text, option.name); }, option.help);
+  added->type_name(option.type);
+  if (!option.old_name.empty()) {
+    const auto take = [option, added](const std::string& text) {
+      if (added->count() > 0)
+        throw InputError(
+            fmt::format("{} is an older name of {}; give one of them.", option.old_name, option.name));
+      option.take(text, option.old_name);
+    };
+    command.add_option_function<std::string>(option.old_name, take)->group("");
+  }
   if (!option.shown_default.empty()) added->default_str(option.shown_default);
 }
 
