@@ -13,7 +13,6 @@
 
 #include "cli/interrupt.h"
 #include "cli/paper_parts.h"
-#include "cli/training.h"
 #include "normscope/error.h"
 #include "normscope/report.h"
 #include "record/json.h"

@@ -1,40 +1,19 @@
 // Fig. 1a/b, 2 and 3 and the open questions: trainings of the majority task, in run directories of their own.
-#include <fmt/core.h>
-
-#include <nlohmann/json.hpp>
-
 #include "cli/paper_parts.h"
-#include "cli/training.h"
-#include "normscope/error.h"
 #include "paper/majority_claims.h"
+#include "study/train_majority.h"
 
 namespace normscope::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Every norm with every seed, begun or resumed.
 MajorityTraining run_training(const Audit& audit, const char* name, const std::string& label,
                               const MajoritySettings& settings, const std::vector<std::string>& norms) {
-  constexpr const char* command = "train majority";
-  MajorityPlan plan{settings, {}};
-  for (const std::string& norm : norms) {
-    for (const std::uint64_t seed : audit.plan.seeds) plan.runs.push_back({norm, seed});
-  }
-  const fs::path directory = audit.directory / name;
-  const bool begun = fs::exists(directory / "config.json");
-  MajorityRecord record =
-      begun ? MajorityRecord::open(directory, command)
-            : MajorityRecord(directory, command, provenance(0, audit.executor.threads()), plan);
-  if (begun && to_json(record.plan()) != to_json(plan)) {
-    throw InputError(
-        fmt::format("'{}' holds a training with other settings; name a new directory.", directory.string()));
-  }
-  MajorityTraining training(plan.settings, plan.runs, audit.executor);
-  if (begun) record.restore(training);
-  train(training, &record, label, audit.common, audit.executor, &audit.whole);
-  write_geometry(record.directory(), training.runs());
-  return training;
+  const MajorityPlan plan = plan_majority(settings, every_run(norms, audit.plan.seeds));
+  MajorityRecord record = MajorityRecord::begin_or_open(audit.directory / name, "train majority",
+                                                        provenance(0, audit.executor.threads()), plan);
+  Progress progress(audit.common, label, "steps", &audit.whole);
+  return study_majority(plan, &record, context_of(audit.common, audit.executor, &progress)).training;
 }
 
 // The norms of Fig. 2 and 3, or of them those that the open questions are held against.

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "cli/paper_parts.h"
-#include "cli/text_model.h"
-#include "cli/training.h"
 #include "core/utf8.h"
 #include "corpus/fetched_sets.h"
 #include "normscope/corpus.h"
@@ -18,8 +16,8 @@
 #include "normscope/text_windows.h"
 #include "normscope/token_stream.h"
 #include "record/json.h"
-#include "record/text_record.h"
 #include "study/model_text.h"
+#include "study/train_text.h"
 
 namespace normscope::cli {
 namespace {
@@ -27,9 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShown = 12;          // sentences of a table
-constexpr std::size_t kMostWords = 30'522;  // of a vocabulary made from the reviews
-constexpr std::size_t kFewestTokens = 8;    // of a sentence
+constexpr std::size_t kShown = 12;        // sentences of a table
+constexpr std::size_t kFewestTokens = 8;  // of a sentence
 constexpr std::size_t kGrammarReviews = 10'000;
 constexpr double kHeldOutShare = 0.05;
 
@@ -67,17 +64,6 @@ std::string lasting_file(const std::string& file, const char* option) {
   if (file == "-")
     throw InputError(fmt::format("{}: a run that can be resumed needs a file, not standard input.", option));
   return lasting_path(file);
-}
-
-// So many rows, evenly spaced, for they may lie sorted; 0: all.
-void thin_out(LabelledTexts& texts, std::size_t count) {
-  const std::size_t all = texts.rows.size();
-  if (count == 0 || count >= all) return;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t from = i * all / count;
-    if (from != i) texts.rows[i] = std::move(texts.rows[from]);
-  }
-  texts.rows.resize(count);
 }
 
 bool is_utf8(std::string_view text) {
@@ -197,28 +183,23 @@ std::optional<ModelTally> read_snapshot(const fs::path& file, std::size_t window
   }
 }
 
-std::vector<TrainingRunId> runs_of(const PaperPlan& plan, std::size_t seeds,
-                                   const std::vector<std::string>& norms) {
-  std::vector<TrainingRunId> runs;
-  for (const std::string& norm : norms) {
-    for (std::size_t s = 0; s < std::min(seeds, plan.seeds.size()); ++s)
-      runs.push_back({norm, plan.seeds[s]});
-  }
-  return runs;
+std::vector<PlannedRun> runs_of(const PaperPlan& plan, std::size_t seeds,
+                                const std::vector<std::string>& norms) {
+  return every_run(norms, std::span(plan.seeds).first(std::min(seeds, plan.seeds.size())));
 }
 
-// A training begun, or resumed.
-TextRecord open_record(const Audit& audit, const fs::path& directory, const char* command,
-                       const TextPlan& plan) {
-  if (!fs::exists(directory / "config.json"))
-    return TextRecord(directory, command, provenance(audit.plan.seed, audit.executor.threads()), plan);
-  TextRecord record = TextRecord::open(directory, command);
-  require_same_data(record.plan(), plan.data.content_hash, plan.settings.spec.model.vocabulary);
-  if (to_json(record.plan()) != to_json(plan)) {
-    throw InputError(
-        fmt::format("'{}' holds a training with other settings; name a new directory.", directory.string()));
-  }
-  return record;
+// Trained from where it was left; evidence has its rows.
+TextStudy train_on(const Audit& audit, const TextPlan& plan, const TextsRead& texts, TextRecord& record,
+                   const char* label, const std::function<void(const TextTraining&)>& evaluated = {}) {
+  Progress progress(audit.common, label, "tokens", &audit.whole);
+  TextStudy study{
+      study_text(plan, texts, &record, context_of(audit.common, audit.executor, &progress), evaluated)
+          .training,
+      {},
+      {},
+      texts.tokenizer};
+  for (const TrainingRunId& id : plan.runs) study.runs.emplace_back().id = id;
+  return study;
 }
 
 // Runs whose loss left its course say nothing of the claims.
@@ -240,52 +221,30 @@ void note_trouble(const Audit& audit, const TextStudy& study, const fs::path& di
   }
 }
 
-// To be opened by `normscope scan`.
-void write_models(const fs::path& directory, const TextStudy& study,
-                  const std::vector<std::string>& classes = {}) {
-  for (const TextRun& run : study.training.runs()) {
-    if (run.trouble) continue;
-    const fs::path place = directory / "models" / fmt::format("{}-seed{}", run.id.norm, run.id.seed);
-    if (fs::exists(place)) continue;  // written whole or not at all, and the same each time
-    write_text_model(place, run, *study.tokenizer, classes);
-  }
-}
-
 TextStudy study_language(const Audit& audit) {
   const LanguagePlan& wanted = *audit.plan.language;
-  const auto tokenizer = std::make_shared<const TrainingTokenizer>(training_tokenizer(wanted.tokenizer));
   const std::unique_ptr<const Corpus> corpus = open_corpus(wanted.corpus, audit.plan.seed);
-  const TokenStream stream =
-      token_stream(*corpus, *tokenizer, {wanted.context, wanted.most_tokens, kHeldOutShare}, audit.executor);
+  const TextsRead texts =
+      read_language(*corpus, wanted.tokenizer, {wanted.context, wanted.most_tokens, kHeldOutShare},
+                    wanted.batch, wanted.held_out, audit.executor);
+  const TokenStream& stream = *texts.stream;
 
   TextPlan plan;
-  plan.settings = published_language_training();
-  plan.settings.spec.model.vocabulary = tokenizer->size();
+  static_cast<TextTrainingSettings&>(plan.settings) = published_language_training();
   plan.settings.spec.model.positions = std::max(plan.settings.spec.model.positions, wanted.context);
   plan.settings.adam.learning_rate = wanted.learning_rate;
   plan.settings.adam.schedule.steps = plan.settings.steps = wanted.steps;
   plan.settings.evaluate_every = wanted.evaluate_every;
   plan.runs = runs_of(audit.plan, wanted.seeds, {kWithScaling, kWithoutScaling});
-  plan.batch = wanted.batch;
-  plan.context = wanted.context;
+  plan.settings.batch = wanted.batch;
+  plan.settings.context = wanted.context;
   plan.data.source = corpus->name();
   if (!is_corpus_name(wanted.corpus)) plan.data.files = {wanted.corpus};
   plan.data.seed = audit.plan.seed;
   plan.data.most_tokens = wanted.most_tokens;
   plan.data.held_out_share = kHeldOutShare;
   plan.data.tokenizer = wanted.tokenizer;
-  plan.data.description = corpus->description();
-  plan.data.tokenizer_description = tokenizer->description;
-  plan.data.generated = corpus->generated();
-  plan.data.content_hash = stream.content_hash;
-
-  const auto tokens = std::make_shared<const TokenStream>(stream);
-  TextBatches batches;
-  batches.train = [tokens, context = wanted.context, batch = wanted.batch](std::uint64_t seed,
-                                                                           std::uint64_t step) {
-    return language_batch(tokens->training(), context, batch, seed, step);
-  };
-  batches.held_out = held_out_batches(stream.held_out(), wanted.context, wanted.batch, wanted.held_out);
+  plan = with_texts(std::move(plan), texts);
   const auto windows_of = [&](std::size_t most) {
     std::vector<std::vector<std::uint32_t>> windows;
     for (const TokenBatch& batch : held_out_batches(stream.held_out(), wanted.context, 1, most))
@@ -295,11 +254,8 @@ TextStudy study_language(const Audit& audit) {
   const auto last_windows = windows_of(wanted.windows), trend_windows = windows_of(wanted.trend_windows);
 
   const fs::path directory = audit.directory / "language";
-  TextRecord record = open_record(audit, directory, "train lm", plan);
-  TextStudy study{TextTraining(plan.settings, plan.runs, std::move(batches)), {}, {}, tokenizer};
-  record.restore(study.training);
-  for (const TrainingRunId& id : plan.runs) study.runs.emplace_back().id = id;
-
+  TextRecord record = TextRecord::begin_or_open(directory, "train lm",
+                                                provenance(audit.plan.seed, audit.executor.threads()), plan);
   const bool looks = audit.plan.has("table1") || audit.plan.has("table2");
   const std::vector<std::uint64_t> steps = looks ? snapshot_steps(wanted) : std::vector<std::uint64_t>();
   const auto file_of = [&](const TrainingRunId& id, std::uint64_t step) {
@@ -309,8 +265,8 @@ TextStudy study_language(const Audit& audit) {
     return step == plan.settings.steps ? last_windows : trend_windows;
   };
   // Kept before a checkpoint goes beyond the step.
-  const auto look = [&] {
-    for (const TextRun& run : study.training.runs()) {
+  const auto look = [&](const TextTraining& training) {
+    for (const TextRun& run : training.runs()) {
       if (run.trouble || std::find(steps.begin(), steps.end(), run.step) == steps.end()) continue;
       const std::string file = file_of(run.id, run.step);
       const auto& windows = windows_at(run.step);
@@ -320,8 +276,8 @@ TextStudy study_language(const Audit& audit) {
                                json_text(snapshot_json(tally_keys(*model, windows, audit.executor)), -1));
     }
   };
-  train(study.training, &record, "Language model", audit.common, audit.executor, &audit.whole, look);
-  look();  // a training that had ended before
+  TextStudy study = train_on(audit, plan, texts, record, "Language model", look);
+  look(study.training);  // a training that had ended before
   take_rows(study);
   note_trouble(audit, study, directory);
   for (TextEvidence& run : study.runs) {
@@ -330,18 +286,17 @@ TextStudy study_language(const Audit& audit) {
         run.snapshots.push_back({step, std::move(*tally)});
     }
   }
-  write_models(directory, study);
 
-  study.recipe.corpus = corpus->description();
-  study.recipe.tokenizer = tokenizer->description;
-  study.recipe.generated = corpus->generated();
+  study.recipe.corpus = texts.found.description;
+  study.recipe.tokenizer = texts.found.tokenizer;
+  study.recipe.generated = texts.found.generated;
   study.recipe.steps = wanted.steps;
   study.recipe.batch = wanted.batch;
   study.recipe.context = wanted.context;
   study.recipe.learning_rate = wanted.learning_rate;
   study.recipe.dropout = plan.settings.spec.model.block.dropout;
   study.recipe.eps = plan.settings.spec.model.block.norm.eps;
-  study.recipe.vocabulary = tokenizer->size();
+  study.recipe.vocabulary = texts.tokenizer->size();
   study.recipe.training_tokens = stream.training_tokens;
   study.recipe.windows = last_windows.size();
   return study;
@@ -394,60 +349,42 @@ TextStudy study_sentiment(const Audit& audit) {
   LabelledSplit reviews = open_reviews(wanted.reviews, audit.plan.seed);
   thin_out(reviews.training, wanted.training_texts);
   thin_out(reviews.test, wanted.test_texts);
-  const auto tokenizer = std::make_shared<const TrainingTokenizer>(
-      wanted.tokenizer == "words" ? word_tokenizer(reviews.training.texts(), kMostWords)
-                                  : training_tokenizer(wanted.tokenizer));
-  const auto training = std::make_shared<const EncodedTexts>(
-      encode_labelled(reviews.training, *tokenizer, wanted.most_tokens, audit.executor));
-  const EncodedTexts test = encode_labelled(reviews.test, *tokenizer, wanted.most_tokens, audit.executor);
+  const TextsRead texts = read_labelled_texts(reviews, wanted.tokenizer, wanted.most_tokens, wanted.batch,
+                                              reviews.test.rows.size(), audit.executor);
 
   TextPlan plan;
-  plan.settings = published_sentiment_training();
-  plan.settings.spec.model.vocabulary = tokenizer->size();
-  plan.settings.spec.classes = reviews.training.classes.size();
+  static_cast<TextTrainingSettings&>(plan.settings) = published_sentiment_training();
   plan.settings.spec.model.block.feed_forward = wanted.feed_forward;
   plan.settings.adam.learning_rate = wanted.learning_rate;
   plan.settings.adam.schedule.steps = plan.settings.steps = wanted.steps;
   plan.settings.evaluate_every = wanted.evaluate_every;
   plan.runs = runs_of(audit.plan, wanted.seeds, {"none"});
-  plan.batch = wanted.batch;
-  plan.context = wanted.most_tokens;
+  plan.settings.batch = wanted.batch;
+  plan.settings.context = wanted.most_tokens;
   plan.data.source = reviews.training.name;
   if (!is_review_name(wanted.reviews)) plan.data.files = {wanted.reviews};
   plan.data.seed = audit.plan.seed;
   plan.data.tokenizer = wanted.tokenizer;
-  plan.data.description = reviews.training.description;
-  plan.data.tokenizer_description = tokenizer->description;
-  plan.data.generated = reviews.training.generated;
-  plan.data.classes = reviews.training.classes;
-  plan.data.content_hash = training->content_hash + test.content_hash;
+  plan = with_texts(std::move(plan), texts);
 
-  TextBatches batches;
-  batches.train = [training, batch = wanted.batch](std::uint64_t seed, std::uint64_t step) {
-    return text_batch(*training, batch, seed, step);
-  };
-  batches.held_out = text_batches(test, wanted.batch);
   const fs::path directory = audit.directory / "sentiment";
-  TextRecord record = open_record(audit, directory, "train sentiment", plan);
-  TextStudy study{TextTraining(plan.settings, plan.runs, std::move(batches)), {}, {}, tokenizer};
-  record.restore(study.training);
-  for (const TrainingRunId& id : plan.runs) study.runs.emplace_back().id = id;
-  train(study.training, &record, "Sentiment model", audit.common, audit.executor, &audit.whole);
+  TextRecord record = TextRecord::begin_or_open(directory, "train sentiment",
+                                                provenance(audit.plan.seed, audit.executor.threads()), plan);
+  TextStudy study = train_on(audit, plan, texts, record, "Sentiment model");
   take_rows(study);
   note_trouble(audit, study, directory);
-  write_models(directory, study, reviews.training.classes);
 
-  study.recipe.corpus = reviews.training.description;
-  study.recipe.tokenizer = tokenizer->description;
-  study.recipe.generated = reviews.training.generated;
+  study.recipe.corpus = texts.found.description;
+  study.recipe.tokenizer = texts.found.tokenizer;
+  study.recipe.generated = texts.found.generated;
   study.recipe.steps = wanted.steps;
   study.recipe.batch = wanted.batch;
   study.recipe.context = wanted.most_tokens;
   study.recipe.feed_forward = wanted.feed_forward;
   study.recipe.learning_rate = wanted.learning_rate;
   study.recipe.dropout = plan.settings.spec.model.block.dropout;
-  study.recipe.vocabulary = tokenizer->size();
-  study.recipe.training_texts = training->size();
+  study.recipe.vocabulary = texts.tokenizer->size();
+  study.recipe.training_texts = texts.found.training_texts;
   study.recipe.classes = plan.settings.spec.classes;
   return study;
 }
