@@ -1,7 +1,7 @@
 // normscope report: pages over runs, finished or not, ours or a stranger's.
 #include <sys/stat.h>
 
-#include "fault/program.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {
