@@ -175,4 +175,8 @@ struct CollapseResult {
   }
 };
 
+std::string full_name(const CollapseCurve& curve);  // group and name
+// One sentence: which curve collapses fastest, which slowest.
+std::string collapse_verdict(const std::vector<CollapseCurve>& curves);
+
 }  // namespace normscope

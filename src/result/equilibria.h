@@ -183,4 +183,24 @@ struct EquilibriaResult {
   }
 };
 
+// The system of Wu et al. 2024, Theorem 3: two tokens in the plane, and N tokens in d dimensions, at one or
+// more w.
+struct EquilibriaRun {
+  struct Weight {
+    double w = 0;
+    ArcBasin arc;
+    FinalRanks coupled;                // N = 2, d = 2
+    std::vector<RankSummary> by_rank;  // N, d
+    FinalRanks ranks;                  // N, d
+    std::vector<Fate> map;             // cells × cells
+    std::vector<TokenPath> paths;
+  };
+  std::size_t n = 2, d = 2, starts = 0, layers = 0, cells = 0;
+  std::vector<Weight> weights;
+  Provenance provenance;
+};
+std::string equilibria_verdict(const EquilibriaRun& run);
+// What happens to rows that cancel, and how many starts met one.
+std::string zero_row_policy(const EquilibriaRun& run);
+
 }  // namespace normscope

@@ -104,4 +104,20 @@ struct HeatmapResult {
   }
 };
 
+// Unselectable random keys, n × d, under one or more norms (Fig. 1c and 1d of Brody et al. 2023).
+struct HeatmapRun {
+  struct Grid {
+    std::string norm;
+    Heatmap heatmap;
+  };
+  std::vector<Grid> grids;  // over the same n and d
+  KeyInit init = KeyInit::normal;
+  Precision precision = Precision::float32;
+  std::size_t draws = 0;
+  Provenance provenance;
+};
+// Sentences, with their numbers: what one grid holds, and the claim "after LayerNorm 0 everywhere".
+std::string heatmap_sentence(const HeatmapRun& run, const HeatmapRun::Grid& grid);
+std::string heatmap_verdict(const HeatmapRun& run);
+
 }  // namespace normscope

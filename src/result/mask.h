@@ -75,4 +75,11 @@ struct MasksResult {
   }
 };
 
+// What figures are made of.
+struct NamedMask {
+  std::string name;
+  Mask mask;
+  MaskProperties properties;
+};
+
 }  // namespace normscope

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "embedded.h"
-#include "normscope/report.h"
 #include "record/json.h"
+#include "report/curves.h"
 #include "serve/metrics.h"
 #include "serve/pages.h"
 #include "serve/request.h"
