@@ -158,8 +158,7 @@ HeatmapFigure heatmap_figure(const HeatmapRun& run) {
 std::string heatmap_readings(const HeatmapRun& run) {
   const std::string text =
       "The paper's caption calls its colour the average fraction of unselectable keys; its published code "
-      "counts "
-      "the draws with at least one, so that is what it plotted.";
+      "counts the draws with at least one, so that is what it plotted.";
   const HeatmapRun::Grid* widest = nullptr;
   HeatmapCell cell;
   for (const auto& grid : run.grids) {
@@ -192,8 +191,7 @@ Page heatmap_page(const HeatmapRun& run, std::string data) {
   }
   page.paragraphs.emplace_back(
       "Keys here are what enters the attention block. A head scores them after multiplication with W_K, into "
-      "fewer "
-      "dimensions, where keys that are all selectable here need not be.");
+      "fewer dimensions, where keys that are all selectable here need not be.");
   const HeatmapFigure figure = heatmap_figure(run);
   page.figures.push_back(
       {"heatmap", "Unselectable keys by number of keys and dimension",

@@ -171,11 +171,9 @@ Page keys_page(const KeysRun& run, const Provenance& provenance, std::string dat
   page.verdict = keys_verdict(run);
   page.paragraphs = {fmt::format("{}{}.", run.source, run.norm == "none" ? "" : ", after " + run.norm),
                      "A key is selectable if some query gives it the strictly highest score, tied if some "
-                     "query puts it on top but "
-                     "never alone, unselectable if every query that tells the keys apart scores another key "
-                     "strictly higher. Robust "
-                     "verdicts are those that no rounding of the numbers can have caused. Witnesses and "
-                     "covers are in results.json."};
+                     "query puts it on top but never alone, unselectable if every query that tells the keys "
+                     "apart scores another key strictly higher. Robust verdicts are those that no rounding "
+                     "of the numbers can have caused. Witnesses and covers are in results.json."};
   const std::string made =
       settings_text(provenance, run.source + (run.norm == "none" ? "" : ", norm " + run.norm));
   page.claims = keys_table(run, kMostRows);

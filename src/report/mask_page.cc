@@ -58,13 +58,10 @@ Page mask_page(const MaskFigure& figure, const Provenance& provenance, std::stri
     page.verdict += (page.verdict.empty() ? "" : " ") + sentence(panel);
   page.paragraphs = {
       "A mask is a graph (Wu et al. 2024): nodes are tokens, and information flows from token j to token i "
-      "if i "
-      "attends to j. A centre is a token that reaches every token. The mask is quasi-strongly connected if "
-      "there "
-      "is one, and strongly connected if all tokens are. The radius is the least, over the centres, of the "
-      "greatest "
-      "distance to a token: the number of layers after which some token has reached all. The diameter is the "
-      "greatest distance of two tokens.",
+      "if i attends to j. A centre is a token that reaches every token. The mask is quasi-strongly connected "
+      "if there is one, and strongly connected if all tokens are. The radius is the least, over the centres, "
+      "of the greatest distance to a token: the number of layers after which some token has reached all. The "
+      "diameter is the greatest distance of two tokens.",
       "A token that attends to nothing (an empty row) has no score to take a softmax of; its attention is "
       "defined as 0."};
   page.figures.push_back(

@@ -99,8 +99,7 @@ struct TheoremResult {
     visit("assumptions", self.assumptions, "what the theorem asks of the run", {.least = 1});
     visit("bound", self.bound,
           "per layer, mean over samples: of μ for theorem 1, of μ/‖X‖ for the others; null: it does not "
-          "speak of "
-          "this curve");
+          "speak of this curve");
     visit("violations", self.violations,
           "layers and samples above what the bound allows, by more than rounding explains");
   }

@@ -33,8 +33,7 @@ struct KeySetResult {
     visit("rank", set.rank, "dimension of the affine hull the verdicts were decided in");
     visit("rank_tolerance", set.rank_tolerance,
           "a direction in which the keys spread less than this (root mean square, along a coordinate of "
-          "average "
-          "size) holds only rounding",
+          "average size) holds only rounding",
           {.low = 0});
     visit("matrix_rank", set.matrix_rank, "what NumPy's matrix_rank makes of the centred keys");
     visit("counts", set.counts, "keys by verdict");

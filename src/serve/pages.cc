@@ -308,8 +308,7 @@ std::string list_page(const std::vector<fs::path>& roots, const RunList& list) {
   std::string html = "<h1>Runs</h1>\n<p class=\"faint\">below " + where + "</p>\n";
   html +=
       "<p><input id=\"filter\" type=\"search\" placeholder=\"Filter: words of name, command, state, "
-      "settings\" "
-      "aria-label=\"Filter runs\" autocomplete=\"off\" spellcheck=\"false\"> <span id=\"count\" "
+      "settings\" aria-label=\"Filter runs\" autocomplete=\"off\" spellcheck=\"false\"> <span id=\"count\" "
       "class=\"faint\" role=\"status\"></span></p>\n<div id=\"runs\" data-refresh=\"5\">\n";
   if (list.runs.empty()) {
     html +=

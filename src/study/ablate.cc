@@ -159,8 +159,7 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
   const bool drops = ablation.rows.back().change && ablation.rows.back().change->drop_affine;
   sentences.push_back(fmt::format(
       "{} ({}, {} layers of {} heads, width {}) on {}: {} window{}, {} tokens. Its norm in front of "
-      "attention "
-      "is {}; replaced in {}{}.",
+      "attention is {}; replaced in {}{}.",
       about.model, about.family, about.layers, about.heads, about.width, about.text, about.windows,
       about.windows == 1 ? "" : "s", about.tokens, name_of(norm), range_of(ablation.layers, about.layers),
       !norm.affine ? ""
@@ -169,33 +168,28 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
   if (spec.block.placement == Placement::post) {
     sentences.emplace_back(
         "Norms come after a block here: the one in front of attention is the last of the layer before (of "
-        "the "
-        "embeddings, for layer 0), and the skip path takes what it leaves too.");
+        "the embeddings, for layer 0), and the skip path takes what it leaves too.");
   }
   const bool rescaled = std::any_of(ablation.rows.begin(), ablation.rows.end(),
                                     [](const AblateRow& row) { return !row.rescale.empty(); });
   if (rescaled) {
     sentences.emplace_back(
         "Rescaled: one constant per layer gives what enters attention the mean norm (before the bias) that "
-        "it has "
-        "on this text as trained.");
+        "it has on this text as trained.");
   }
   if (ablation.loss == Ablation::Loss::next_token) {
     sentences.emplace_back("Loss: of next tokens, in nats, mean ± 95 % interval over windows.");
   } else if (ablation.loss == Ablation::Loss::masked_token) {
     sentences.emplace_back(
         "Loss: of the 15 % of tokens that are hidden by the mask token, the same in every row, in nats; mean "
-        "± "
-        "95 % interval over windows.");
+        "± 95 % interval over windows.");
   }
   if (ablation.probe_length > 0) {
     const bool asks = !ablation.rows.front().copy.choice.empty();
     sentences.push_back(fmt::format(
         "Probe: {} prompts of each kind, up to {} random tokens {}, twice.{} Head finds: the share of tokens "
-        "of "
-        "the second copy from which the best head (layer.head, its own in every row) looks most, itself "
-        "apart, "
-        "at {}; chance {}.",
+        "of the second copy from which the best head (layer.head, its own in every row) looks most, itself "
+        "apart, at {}; chance {}.",
         plan.settings.prompts, ablation.probe_length,
         ablation.probe_from_vocabulary ? "of the vocabulary" : "of the text",
         asks ? fmt::format(
@@ -240,8 +234,7 @@ std::string verdict_of(const AblateResult& result) {
   }
   if (text.empty())
     return "On the probe the model as trained does not retrieve beyond doubt (its interval reaches below "
-           "twice "
-           "the chance, or a single prompt has none), so that a change cannot be judged.";
+           "twice the chance, or a single prompt has none), so that a change cannot be judged.";
   return text;
 }
 
