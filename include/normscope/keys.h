@@ -3,9 +3,9 @@
 //
 // A query q scores key i with s_i(q) = q·k_i + b_i (offsets b default to 0). Over the n keys of a set:
 //   selectable    some query gives key i the strictly highest score: k_i is a vertex of the hull of the keys;
-//   tied          some query puts it on top, but never alone (equal keys at a vertex; on a face, not a
-//   vertex); unselectable  every query that distinguishes the keys puts another key strictly above it
-//   (relative interior).
+//   tied          some query puts it on top, but never alone (equal keys at a vertex; on a face, no vertex);
+//   unselectable  every query that distinguishes the keys puts another key strictly above it (relative
+//                 interior).
 // Queries that score all keys alike do not count. One key alone is selectable; keys that are all equal are
 // tied.
 //
