@@ -3,9 +3,9 @@
 //
 // A query q scores key i with s_i(q) = q·k_i + b_i (offsets b default to 0). Over the n keys of a set:
 //   selectable    some query gives key i the strictly highest score: k_i is a vertex of the hull of the keys;
-//   tied          some query puts it on top, but never alone (equal keys at a vertex; on a face, not a
-//   vertex); unselectable  every query that distinguishes the keys puts another key strictly above it
-//   (relative interior).
+//   tied          some query puts it on top, but never alone (equal keys at a vertex; on a face, no vertex);
+//   unselectable  every query that distinguishes the keys puts another key strictly above it (relative
+//                 interior).
 // Queries that score all keys alike do not count. One key alone is selectable; keys that are all equal are
 // tied.
 //
@@ -34,7 +34,7 @@ struct CoverTerm {
 
   static void describe(auto& visit, auto& self) {
     visit("index", self.index, "of a key");
-    visit("weight", self.weight, "above 0");
+    visit("weight", self.weight, "above 0", {.low = 0, .high = 1});
   }
 };
 
@@ -88,24 +88,32 @@ struct KeyVerdict {
     visit("robust", self.robust,
           "no change of the keys within the rounding of their dtype (or noise) alters the verdict");
     visit.when(self.verdict == Verdict::selectable, "margin", self.margin,
-               "distance to the hull of the others");
+               "distance to the hull of the others",
+               {.low = 0, .or_null = true, .only_if = {"verdict", "selectable"}});
     visit.when(self.margin_at_most.has_value(), "margin_at_most", self.margin_at_most,
-               "the margin is no larger, where an exact one was beyond rational arithmetic's effort");
+               "the margin is no larger, where an exact one was beyond rational arithmetic's effort",
+               {.low = 0});
     visit.when(self.verdict == Verdict::unselectable, "depth", self.depth,
-               "a lower bound of the distance to the boundary of the others' hull");
+               "a lower bound of the distance to the boundary of the others' hull",
+               {.low = 0, .only_if = {"verdict", "unselectable"}});
     visit.when(self.max_weight.has_value(), "max_weight", self.max_weight,
-               "softmax weight that a query of norm at most R was found to give the key");
+               "softmax weight that a query of norm at most R was found to give the key",
+               {.low = 0, .high = 1, .with = "max_weight_bound"});
     visit.when(self.max_weight_bound.has_value(), "max_weight_bound", self.max_weight_bound,
-               "no query of norm at most R gives it more");
-    visit.when(!self.witness.empty(), "witness", self.witness, "a query that puts the key on top");
+               "no query of norm at most R gives it more", {.low = 0, .high = 1, .with = "max_weight"});
+    visit.when(!self.witness.empty(), "witness", self.witness, "a query that puts the key on top",
+               {.finite = true, .least = 1, .only_if = {"verdict", "selectable|tied"}});
     visit.when(!self.exact_witness.empty(), "exact_witness", self.exact_witness,
-               "the witness as integers or fractions, when no doubles pass the exact test");
+               "the witness as integers or fractions, when no doubles pass the exact test",
+               {.pattern = "^-?[0-9]+(/[0-9]+)?$", .least = 1, .with = "witness"});
     visit.when(!self.cover.empty(), "cover", self.cover,
-               "other keys whose convex combination reproduces the key");
+               "other keys whose convex combination reproduces the key",
+               {.least = 1, .only_if = {"verdict", "tied|unselectable"}});
     visit.when(!self.interior.empty(), "interior", self.interior,
-               "keys that reproduce the key and span the hull");
+               "keys that reproduce the key and span the hull", {.least = 1, .with = "depth"});
     visit.when(self.verdict == Verdict::tied, "tied_with", self.tied_with,
-               "the other keys that share the top score under the witness");
+               "the other keys that share the top score under the witness",
+               {.least = 1, .only_if = {"verdict", "tied"}});
     visit.when(
         self.last_prefix.has_value(), "last_prefix", self.last_prefix,
         "length of the longest prefix of the keys in which this key is selectable; 0 if there is none");
@@ -162,7 +170,7 @@ struct KeyCounts {
     visit("unselectable", self.unselectable,
           "every query that distinguishes the keys puts another above them");
     visit.when(self.undecided > 0, "undecided", self.undecided,
-               "beyond the effort allowed to rational arithmetic");
+               "beyond the effort allowed to rational arithmetic", {.low = 1});
   }
 };
 

@@ -11,11 +11,11 @@ struct Provenance {
   int threads = 1;
 
   static void describe(auto& visit, auto& self) {
-    visit("version", self.version, "of the program");
+    visit("version", self.version, "of the program", {.pattern = "^[0-9]+\\.[0-9]+\\.[0-9]+"});
     visit("commit", self.commit, "it was built from");
     visit("isa", self.isa, "instruction set the kernels ran with");
     visit("seed", self.seed, "of every random number");
-    visit("threads", self.threads, "used; results do not depend on it");
+    visit("threads", self.threads, "used; results do not depend on it", {.low = 1});
   }
 };
 Provenance provenance(std::uint64_t seed, int threads);

@@ -4,15 +4,12 @@
 //
 // The same steps, in the same order, as the Hugging Face library `tokenizers`, with the same ids and offsets:
 //
-//   text → added tokens cut out → normalizer → pre-tokenizer (words) → model (pieces of words) →
-//   post-processor
+//   text → added tokens cut out → normalizer → pre-tokenizer (words) → model (pieces) → post-processor
 //
 //   normalizers     BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Replace, Prepend, Strip,
-//   Nmt,
-//                   Precompiled (SentencePiece), ByteLevel, Sequence
+//                   Nmt, Precompiled (SentencePiece), ByteLevel, Sequence
 //   pre-tokenizers  BertPreTokenizer, ByteLevel, Split, Whitespace, WhitespaceSplit, Metaspace, Punctuation,
-//   Digits,
-//                   CharDelimiterSplit, Sequence
+//                   Digits, CharDelimiterSplit, Sequence
 //   models          BPE (with byte fallback, unknown token, ignore_merges), WordPiece, Unigram, WordLevel
 //   post-processors TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence
 //   decoders        ByteLevel, WordPiece, Metaspace, BPEDecoder, ByteFallback, Fuse, Strip, Replace, Sequence

@@ -83,8 +83,7 @@ Checkpoint open_file(const fs::path& path) {
            fmt::format("get it with: normscope data get {}", name));
   reject(quoted_name(name),
          "is neither a directory nor a file, nor a model in the local Hugging Face cache, and nothing is "
-         "downloaded "
-         "without being asked",
+         "downloaded without being asked",
          fmt::format(
              "get it with: huggingface-cli download {}, or a small model with: normscope data get minilm",
              name));

@@ -71,8 +71,7 @@ class CheckpointWeights : public ModelWeights {
     if (!own || same_numbers(*own, output_name())) return std::nullopt;
     return fmt::format(
         "{} holds {}, which is not {}, but {} ties the output to the words: {} is not used, as in the "
-        "Hugging Face "
-        "library. If it should be, set tie_word_embeddings to false.",
+        "Hugging Face library. If it should be, set tie_word_embeddings to false.",
         tensors_->label_of(*own), quoted_name(*own), quoted_name(output_name()), config_, quoted_name(*own));
   }
 

@@ -7,6 +7,7 @@
 
 #include "cli/common.h"
 #include "cli/options.h"
+#include "report/ablate_page.h"
 #include "result/json_writer.h"
 
 namespace normscope::cli {
@@ -24,17 +25,17 @@ void run(const AblateOptions& options, const Common& common) {
   const auto directory = replaceable_directory(common);
   if (directory)
     directory->write_config("ablate", provenance(common.seed, executor.threads()), json_of(plan.told));
-  const auto [shown, result] = run_with_progress(plan, common, executor);
+  const auto [ablation, result] = run_with_progress(plan, common, executor);
   if (directory) {
     directory->write("results.json", json_of(result));
-    directory->write("layers.csv", ablate_csv(shown));
+    directory->write("layers.csv", ablate_csv(result));
     std::string data = json_of(result, -1);
     data.pop_back();  // the newline
-    directory->write("report.html", render_html(ablate_page(shown, result.made, std::move(data))));
+    directory->write("report.html", render_html(ablate_page(result, ablation, plan.about, std::move(data))));
     note(common, "Wrote " + (directory->path() / "report.html").string());
   }
   if (common.json) return write_json(result, -1, print);
-  std::string text = table(ablate_table(shown)) + "\n";
+  std::string text = table(ablate_table(ablation)) + "\n";
   for (const std::string& sentence : result.notes) text += sentence + "\n";
   print(text + result.verdict + fmt::format("\n{:.3g} s\n", result.seconds));
 }

@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/options.h"
 #include "normscope/statistics.h"
+#include "report/equilibria_page.h"
 #include "result/json_writer.h"
 
 namespace normscope::cli {

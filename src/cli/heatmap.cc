@@ -10,6 +10,7 @@
 #include "cli/common.h"
 #include "cli/options.h"
 #include "normscope/error.h"
+#include "report/heatmap_page.h"
 #include "result/json_writer.h"
 
 namespace normscope::cli {

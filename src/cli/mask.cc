@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "io/mask_file.h"
 #include "normscope/error.h"
+#include "report/mask_page.h"
 #include "result/json_writer.h"
 #include "study/masks.h"
 
@@ -21,12 +22,12 @@ using Panel = MaskFigure::Panel;
 constexpr std::size_t kCentresShown = 8;
 constexpr std::uint64_t kMostListedEdges = 100'000'000;
 
-void write_run(const RunDirectory& directory, const MaskStudy& study) {
+void write_run(const RunDirectory& directory, const MaskStudy& study, const MaskFigure& figure) {
   directory.write_config("mask", study.result.made, json_of(study.settings));
   directory.write("results.json", json_of(study.result));
-  directory.write("mask.svg", mask_svg(study.figure));
+  directory.write("mask.svg", mask_svg(figure));
   directory.write("report.html",
-                  render_html(mask_page(study.figure, study.result.made, json_of(study.result, -1))));
+                  render_html(mask_page(figure, study.result.made, json_of(study.result, -1))));
 }
 
 // Small masks token by token, two characters wide since characters are about twice as high; larger ones in
@@ -117,14 +118,17 @@ void run_mask(const MaskOptions& options, const std::string& edges, const Common
   if (!edges.empty() && edges != "-") require_place_for_file(edges);
   const auto directory = replaceable_directory(common);
   const Executor executor(1, common.stop);
-  const MaskStudy study = study_masks(std::move(plan), {executor, common.seed});
+  MaskStudy study = study_masks(std::move(plan), {executor, common.seed});
+  const Provenance& made = study.result.made;
+  const MaskFigure figure{std::move(study.masks), fmt::format("seed {} · normscope {} ({}, {})", made.seed,
+                                                              made.version, made.commit, made.isa)};
   if (directory) {
-    write_run(*directory, study);
+    write_run(*directory, study, figure);
     note(common, "Wrote " + (directory->path() / "report.html").string());
   }
-  if (edges == "-") return print(io::edge_list(study.figure.panels.front().mask));
-  if (!edges.empty()) write_file_atomically(edges, io::edge_list(study.figure.panels.front().mask));
-  common.json ? write_json(study.result, -1, print) : print(screen(study.figure));
+  if (edges == "-") return print(io::edge_list(figure.panels.front().mask));
+  if (!edges.empty()) write_file_atomically(edges, io::edge_list(figure.panels.front().mask));
+  common.json ? write_json(study.result, -1, print) : print(screen(figure));
 }
 
 }  // namespace

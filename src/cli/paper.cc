@@ -14,8 +14,9 @@
 #include "cli/interrupt.h"
 #include "cli/paper_parts.h"
 #include "normscope/error.h"
-#include "normscope/report.h"
 #include "record/json.h"
+#include "report/page.h"
+#include "report/text.h"
 #include "result/json_reader.h"
 #include "result/json_writer.h"
 

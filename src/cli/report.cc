@@ -1,6 +1,4 @@
 // normscope report: one page over several runs.
-#include "normscope/report.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

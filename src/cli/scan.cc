@@ -8,6 +8,7 @@
 
 #include "cli/common.h"
 #include "cli/options.h"
+#include "report/scan_page.h"
 #include "result/json_writer.h"
 
 namespace normscope::cli {
@@ -16,12 +17,12 @@ namespace {
 constexpr std::size_t kMostPrinted = 4000;  // characters of text on a terminal
 
 // The text with the unselectable tokens marked: by colour, or by brackets where there is none.
-std::string marked_text(const ScanRun& run, KeySpace space) {
+std::string marked_text(const ScanResult& result, KeySpace space) {
   const bool colours = colour_output();
   std::string text;
   std::size_t characters = 0;
-  for (std::size_t w = 0; w < run.scanned.size() && characters < kMostPrinted; ++w) {
-    const TextFigure figure = scan_text(run, w, space);
+  for (std::size_t w = 0; w < result.windows->size() && characters < kMostPrinted; ++w) {
+    const TextFigure figure = scan_text(result, w, space);
     for (const TextFigure::Token& token : figure.tokens) {
       if (characters >= kMostPrinted) break;
       // Line breaks stay; whatever else could move the cursor does not.
@@ -48,23 +49,23 @@ std::string marked_text(const ScanRun& run, KeySpace space) {
   return text + (characters >= kMostPrinted ? "…\n" : "");
 }
 
-std::string highlighted(const ScanRun& run, std::optional<KeySpace> space) {
-  for (const KeySpace each : run.spaces) {
-    if (!space && unselectable_tokens(run, each).in_some > 0) space = each;
+std::string highlighted(const ScanResult& result, std::optional<KeySpace> space) {
+  for (const KeySpace each : result.settings.spaces) {
+    if (!space && any_unselectable(result, each)) space = each;
   }
-  if (!space || unselectable_tokens(run, *space).in_some == 0) return "";
+  if (!space || !any_unselectable(result, *space)) return "";
   return fmt::format("\nUnselectable in some {0}{1}, in all {2} ({3}):\n{4}", set_name(*space),
                      colour_output() ? " (yellow)" : " [so]", colour_output() ? "(red)" : "[[so]]",
-                     name_of(*space), marked_text(run, *space));
+                     name_of(*space), marked_text(result, *space));
 }
 
 // The page holds the figures' data; all verdicts of all tokens are in results.json.
-std::string report(ScanStudy& study) {
+std::string report(ScanStudy& study, const ScanAbout& about) {
   auto windows = std::exchange(study.result.windows, std::nullopt);
   std::string data = json_of(study.result, -1);
   data.pop_back();  // the newline
   study.result.windows = std::move(windows);
-  return render_html(scan_page(study.run, study.summary, study.result.made, std::move(data)));
+  return render_html(scan_page(study.result, study.summary, about, std::move(data)));
 }
 
 ScanStudy run_with_progress(const ScanPlan& plan, const Common& common, const Executor& executor) {
@@ -80,16 +81,17 @@ void run(const ScanOptions& options, const Common& common) {
   if (directory)
     directory->write_config("scan", provenance(common.seed, executor.threads()), json_of(plan.told));
   ScanStudy study = run_with_progress(plan, common, executor);
-  for (const std::string& sentence : study.run.notes) note(common, sentence);
+  const ScanAbout about{plan.about, plan.as_model};
+  for (const std::string& sentence : about.notes) note(common, sentence);
   if (directory) {
     directory->write("results.json", json_of(study.result));
-    directory->write("report.html", report(study));
+    directory->write("report.html", report(study, about));
     note(common, "Wrote " + (directory->path() / "report.html").string());
   }
   if (common.json) return write_json(study.result, -1, print);
-  print(fmt::format("{}\n{}{}\n{}\n", table(scan_table(study.run, study.summary).rows),
-                    scan_readings(study.run), study.result.verdict,
-                    highlighted(study.run, options.highlight)));
+  print(fmt::format("{}\n{}{}\n{}\n", table(scan_table(study.result, study.summary).rows),
+                    scan_readings(study.result, about), study.result.verdict,
+                    highlighted(study.result, options.highlight)));
 }
 
 }  // namespace

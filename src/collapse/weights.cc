@@ -129,8 +129,7 @@ MatrixInit parse_matrix_init(std::string_view name) {
   if (const auto w = number_after(name, "jordan")) return {Kind::jordan, *w, {}};
   throw InputError(
       fmt::format("There are no weights '{}'; there are bert, gaussian, gaussian:S, xavier, orthogonal, "
-                  "identity, zero, "
-                  "jordan:W, and files of a matrix (.npy, .npz, .safetensors).",
+                  "identity, zero, jordan:W, and files of a matrix (.npy, .npz, .safetensors).",
                   name));
 }
 

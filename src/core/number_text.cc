@@ -23,6 +23,12 @@ std::string percent(double share, int digits, std::string_view none) {
   return std::isfinite(share) ? fmt::format("{:.{}f} %", 100 * share, digits) : std::string(none);
 }
 
+std::string grouped(std::size_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, 1, ',');
+  return digits;
+}
+
 std::string percent_of(std::size_t part, std::size_t whole, int digits) {
   // Multiplied first, so that 3 of 80 are 3.75 % exactly.
   return fmt::format("{:.{}f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole), digits);
@@ -42,6 +48,16 @@ std::string with_interval(const Interval& interval) {
   if (!(half > 0) || size < 1e-3 || size >= 1e5) return fmt::format("{:.2g} ± {:.1g}", interval.mean, half);
   const int digits = std::clamp(static_cast<int>(-std::floor(std::log10(half))), 0, 4);
   return fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, half, digits);
+}
+
+std::string mean_text(const Interval& interval) {
+  if (interval.count == 0 || std::isnan(interval.mean)) return "-";
+  if (std::isnan(interval.low)) return fmt::format("{:.3g}", interval.mean);
+  return fmt::format("{:.3g} ± {:.2g}", interval.mean, interval.half_width());
+}
+
+std::string change_text(const Interval& interval) {
+  return (interval.count > 0 && interval.mean > 0 ? "+" : "") + mean_text(interval);
 }
 
 std::string mean_or_both(std::span<const double> values, int digits, double unit, IntervalStyle style) {

@@ -21,6 +21,9 @@ std::string all_digits(double value);
 std::string percent(double share, int digits, std::string_view none = "–");
 std::string percent_of(std::size_t part, std::size_t whole, int digits);
 
+// 1234567 as "1,234,567".
+std::string grouped(std::size_t count);
+
 struct IntervalStyle {
   std::string_view sign = " ± ", none = "nothing";
 };
@@ -33,6 +36,11 @@ std::string with_interval(const Interval& interval);
 // two is 12.7 times as wide as they lie apart from their mean, and says less than they do.
 std::string mean_or_both(std::span<const double> values, int digits, double unit = 1,
                          IntervalStyle style = {});
+
+// "0.823 ± 0.02": three digits of the mean, two of the interval; a change with its sign, "+0.02 ± 0.01"; "-"
+// without a value.
+std::string mean_text(const Interval& interval);
+std::string change_text(const Interval& interval);
 
 // "1.30× (1.10 to 1.54)"; "median more than 2.00× (more than 1.40), 3 of 10 seeds censored".
 std::string with_interval(const RatioInterval& ratio);

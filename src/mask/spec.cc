@@ -111,8 +111,7 @@ class Family {
     if (expected <= 1.01 * static_cast<double>(Mask::most_runs)) return;
     throw InputError(
         fmt::format("Mask '{}' of {} tokens is too large: it has about {:.2g} runs of neighbouring tokens, "
-                    "and at most {} are "
-                    "possible; take fewer tokens or other numbers.",
+                    "and at most {} are possible; take fewer tokens or other numbers.",
                     name_, n_, expected, Mask::most_runs));
   }
   template <class Fill>

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "normscope/report.h"
+#include "report/page.h"
 
 namespace normscope {
 

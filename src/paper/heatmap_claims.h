@@ -1,8 +1,8 @@
 #pragma once
 // What random keys say about Fig. 1c and 1d of Brody, Alon, Yahav 2023.
 #include "normscope/heatmap.h"
-#include "normscope/report.h"
 #include "paper/claim.h"
+#include "report/heatmap_page.h"
 
 namespace normscope {
 

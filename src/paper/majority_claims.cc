@@ -10,6 +10,8 @@
 
 #include "core/number_text.h"
 #include "normscope/statistics.h"
+#include "report/curves.h"
+#include "report/scatter.h"
 #include "train/runs_by_norm.h"
 
 namespace normscope {

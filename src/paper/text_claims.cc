@@ -10,6 +10,7 @@
 
 #include "core/number_text.h"
 #include "normscope/statistics.h"
+#include "report/curves.h"
 
 namespace normscope {
 namespace {

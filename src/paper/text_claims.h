@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "normscope/report.h"
 #include "normscope/text_training.h"
 #include "paper/claim.h"
 #include "paper/text_selectability.h"
+#include "report/text.h"
 
 namespace normscope {
 

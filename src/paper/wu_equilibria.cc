@@ -9,8 +9,8 @@
 
 #include "core/number_text.h"
 #include "normscope/random.h"
-#include "normscope/report.h"
 #include "normscope/statistics.h"
+#include "report/equilibria_page.h"
 
 namespace normscope {
 namespace {

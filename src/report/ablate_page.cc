@@ -5,37 +5,27 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/collapse_page.h"
+#include "core/number_text.h"
+#include "report/curves.h"
 
 namespace normscope {
 namespace {
 
 struct Effect {
-  double LayerEffect::*value;
+  Interval AblateLayerResult::*value;
   const char *name, *title, *symbol;
   bool log = false;
 };
 constexpr Effect kEffects[] = {
-    {&LayerEffect::change, "change", "Hidden states: relative change", "‖H′ − H‖/‖H‖", true},
-    {&LayerEffect::cosine, "cosine", "Hidden states: cosine with those as trained", "cosine"},
-    {&LayerEffect::entropy, "entropy", "Attention: entropy", "nats"},
-    {&LayerEffect::largest_weight, "largest_weight", "Attention: highest weight", "weight"},
-    {&LayerEffect::norm, "norm", "Norm of what enters attention", "‖h‖", true},
+    {&AblateLayerResult::change, "change", "Hidden states: relative change", "‖H′ − H‖/‖H‖", true},
+    {&AblateLayerResult::cosine, "cosine", "Hidden states: cosine with those as trained", "cosine"},
+    {&AblateLayerResult::entropy, "entropy", "Attention: entropy", "nats"},
+    {&AblateLayerResult::largest_weight, "largest_weight", "Attention: highest weight", "weight"},
+    {&AblateLayerResult::norm, "norm", "Norm of what enters attention", "‖h‖", true},
 };
 
 std::string number(double value) {
   return std::isnan(value) ? "-" : fmt::format("{:.3g}", value);
-}
-
-std::string shown(const Interval& interval) {
-  if (interval.count == 0 || std::isnan(interval.mean)) return "-";
-  if (std::isnan(interval.low)) return number(interval.mean);
-  return fmt::format("{:.3g} ± {:.2g}", interval.mean, interval.half_width());
-}
-
-std::string signed_shown(const Interval& interval) {
-  const std::string text = shown(interval);
-  return interval.mean > 0 && text != "-" ? "+" + text : text;
 }
 
 // Mean over the layers, of each window.
@@ -53,7 +43,7 @@ const char* loss_name(Ablation::Loss loss) {
   return loss == Ablation::Loss::masked_token ? "masked-token loss" : "loss";
 }
 
-CurveFigure layer_figure(const AblateRun& run, std::span<const Effect> effects) {
+CurveFigure layer_figure(const AblateResult& result, std::span<const Effect> effects) {
   CurveFigure figure;
   for (const Effect& effect : effects) {
     CurveFigure::Panel& panel = figure.panels.emplace_back();
@@ -61,36 +51,34 @@ CurveFigure layer_figure(const AblateRun& run, std::span<const Effect> effects) 
     panel.x_label = "layer";
     panel.y_label = effect.symbol;
     panel.log_y = effect.log;
-    for (const AblateRow& row : run.ablation.rows) {
-      CurveFigure::Curve curve;
+    for (const AblateRowResult& row : result.rows) {
+      if (!row.layers) continue;
+      CurveFigure::Curve& curve = panel.curves.emplace_back();
       curve.name = row.name;
-      const bool band = row.windows.size() > 1;
-      for (std::size_t layer = 0; layer < run.layers && !row.windows.empty(); ++layer) {
-        const Interval interval = row.mean(effect.value, layer);
-        curve.x.push_back(static_cast<double>(layer));
+      for (const AblateLayerResult& layer : *row.layers) {
+        const Interval& interval = layer.*effect.value;
+        curve.x.push_back(static_cast<double>(layer.layer));
         curve.y.push_back(interval.mean);
-        if (!band) continue;
+        if (interval.count < 2) continue;
         curve.low.push_back(effect.log ? std::max(interval.low, interval.mean / 10) : interval.low);
         curve.high.push_back(interval.high);
       }
-      if (!curve.x.empty()) panel.curves.push_back(std::move(curve));
     }
   }
   return figure;
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
-// "10 %"
-std::string tolerated_share(const Ablation& ablation) {
-  return fmt::format("{:g} %", 100 * ablation.tolerated);
-}
-
-std::string range_of(const std::vector<std::size_t>& layers, std::size_t count) {
-  if (layers.size() == count) return "all layers";
-  return fmt::format("layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
+// Hidden states, then attention.
+std::vector<Figure> layer_figures(const AblateResult& result, const std::string& settings) {
+  const auto effects = std::span(kEffects);
+  std::vector<Figure> figures = {
+      to_figure("hidden", "Hidden states after each layer, beside those as trained",
+                "Means over windows; bands are 95 % intervals.", layer_figure(result, effects.first(2))),
+      to_figure("attention", "Attention weights and what enters attention",
+                "Means over heads, tokens and windows; bands are 95 % intervals over windows.",
+                layer_figure(result, effects.subspan(2)))};
+  for (Figure& figure : figures) figure.settings = settings;
+  return figures;
 }
 
 const char* words_for(const std::string& measure) {
@@ -100,10 +88,37 @@ const char* words_for(const std::string& measure) {
   return "the best head finds the token";
 }
 
+// "Removing the norm degrades sharp retrieval", row by row.
+void add_claims(ReportTable& table, const std::string& name, const std::vector<RetrievalChange>& changes) {
+  table.title = "Claim: without the norm, retrieval that needs sharp attention gets worse";
+  if (table.rows.empty() && !changes.empty())
+    table.rows.push_back({"norm before attention", "retrieval", "chance", "as trained", "changed",
+                          "difference (95 %)", "verdict"});
+  for (const RetrievalChange& change : changes)
+    table.rows.push_back({name, words_for(change.measure),
+                          change.chance > 0 ? percent(change.chance, 1) : "0", mean_text(change.trained),
+                          mean_text(change.changed), change_text(change.difference),
+                          name_of(change.verdict)});
+}
+
+ReportTable layer_table(const AblateResult& result) {
+  ReportTable table{"Layer by layer", {{"norm before attention", "layer"}}};
+  for (const Effect& effect : kEffects) table.rows[0].emplace_back(effect.title);
+  table.rows[0].emplace_back("constant");
+  for (const AblateRowResult& row : result.rows) {
+    for (const AblateLayerResult& layer : row.layers.value_or(std::vector<AblateLayerResult>())) {
+      std::vector<std::string> cells = {row.name, std::to_string(layer.layer)};
+      for (const Effect& effect : kEffects) cells.push_back(mean_text(layer.*effect.value));
+      cells.push_back(layer.constant ? number(*layer.constant) : "-");
+      table.rows.push_back(std::move(cells));
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
-std::vector<std::vector<std::string>> ablate_table(const AblateRun& run) {
-  const Ablation& ablation = run.ablation;
+std::vector<std::vector<std::string>> ablate_table(const Ablation& ablation) {
   const AblateRow& trained = ablation.rows.front();
   const bool loss = ablation.loss != Ablation::Loss::none, asks = !trained.copy.choice.empty(),
              gains = !trained.first_loss.empty(), probe = !trained.finds.share.empty();
@@ -126,14 +141,14 @@ std::vector<std::vector<std::string>> ablate_table(const AblateRun& run) {
   for (const AblateRow& row : ablation.rows) {
     std::vector<std::string> cells = {row.name};
     const bool failed = !row.failure.empty();
-    const auto add = [&](const Interval& interval) { cells.push_back(failed ? "-" : shown(interval)); };
+    const auto add = [&](const Interval& interval) { cells.push_back(failed ? "-" : mean_text(interval)); };
     if (loss) {
       add(mean_interval(row.losses));
-      cells.push_back(failed || !row.change ? "-"
-                                            : signed_shown(mean_difference(trained.losses, row.losses)));
+      cells.push_back(failed || !row.change ? "-" : change_text(mean_difference(trained.losses, row.losses)));
     }
-    add(failed ? Interval{} : row.mean(&LayerEffect::change, run.layers - 1));
-    add(failed ? Interval{} : row.mean(&LayerEffect::cosine, run.layers - 1));
+    const std::size_t last = failed ? 0 : row.windows.front().size() - 1;
+    add(failed ? Interval{} : row.mean(&LayerEffect::change, last));
+    add(failed ? Interval{} : row.mean(&LayerEffect::cosine, last));
     add(over_layers(row, &LayerEffect::entropy));
     add(over_layers(row, &LayerEffect::largest_weight));
     if (gains) add(mean_interval(row.copy_gain()));
@@ -143,7 +158,7 @@ std::vector<std::vector<std::string>> ablate_table(const AblateRun& run) {
     }
     if (probe) {
       cells.push_back(failed ? "-"
-                             : fmt::format("{} ({}.{})", shown(mean_interval(row.finds.share)),
+                             : fmt::format("{} ({}.{})", mean_text(mean_interval(row.finds.share)),
                                            row.finds.layer, row.finds.head));
     }
     rows.push_back(std::move(cells));
@@ -151,136 +166,13 @@ std::vector<std::vector<std::string>> ablate_table(const AblateRun& run) {
   return rows;
 }
 
-std::vector<std::vector<std::string>> ablate_layer_table(const AblateRun& run) {
-  std::vector<std::vector<std::string>> rows = {{"norm before attention", "layer"}};
-  for (const Effect& effect : kEffects) rows[0].emplace_back(effect.title);
-  rows[0].emplace_back("constant");
-  for (const AblateRow& row : run.ablation.rows) {
-    for (std::size_t layer = 0; layer < run.layers && !row.windows.empty(); ++layer) {
-      std::vector<std::string> cells = {row.name, std::to_string(layer)};
-      for (const Effect& effect : kEffects) cells.push_back(shown(row.mean(effect.value, layer)));
-      cells.push_back(row.rescale.empty() ? "-" : number(row.rescale[layer]));
-      rows.push_back(std::move(cells));
-    }
-  }
-  return rows;
-}
-
-std::vector<std::vector<std::string>> ablate_claim_table(const AblateRun& run) {
-  std::vector<std::vector<std::string>> rows = {{"norm before attention", "retrieval", "chance", "as trained",
-                                                 "changed", "difference (95 %)", "verdict"}};
-  for (std::size_t r = 1; r < run.ablation.rows.size(); ++r) {
-    for (const RetrievalChange& change : retrieval_changes(run.ablation, r)) {
-      rows.push_back({run.ablation.rows[r].name, words_for(change.measure),
-                      change.chance > 0 ? percent(change.chance) : "0", shown(change.trained),
-                      shown(change.changed), signed_shown(change.difference), name_of(change.verdict)});
-    }
-  }
-  if (rows.size() == 1) rows.clear();
-  return rows;
-}
-
-std::vector<std::string> ablate_sentences(const AblateRun& run) {
-  const Ablation& ablation = run.ablation;
-  std::vector<std::string> sentences;
-  const NormSpec& norm = ablation.trained.front();
-  const bool drops = ablation.rows.back().change && ablation.rows.back().change->drop_affine;
-  sentences.push_back(fmt::format(
-      "{} ({}, {} layers of {} heads, width {}) on {}: {} window{}, {} tokens. Its norm in front of "
-      "attention "
-      "is {}; replaced in {}{}.",
-      run.model, run.family, run.layers, run.heads, run.width, run.text, run.windows,
-      run.windows == 1 ? "" : "s", run.tokens, name_of(norm), range_of(ablation.layers, run.layers),
-      !norm.affine ? ""
-      : drops      ? ", learned gain and bias dropped"
-                   : ", learned gain and bias kept"));
-  if (run.post) {
-    sentences.emplace_back(
-        "Norms come after a block here: the one in front of attention is the last of the layer before (of "
-        "the "
-        "embeddings, for layer 0), and the skip path takes what it leaves too.");
-  }
-  const bool rescaled = std::any_of(ablation.rows.begin(), ablation.rows.end(),
-                                    [](const AblateRow& row) { return !row.rescale.empty(); });
-  if (rescaled) {
-    sentences.emplace_back(
-        "Rescaled: one constant per layer gives what enters attention the mean norm (before the bias) that "
-        "it has "
-        "on this text as trained.");
-  }
-  if (ablation.loss == Ablation::Loss::next_token) {
-    sentences.emplace_back("Loss: of next tokens, in nats, mean ± 95 % interval over windows.");
-  } else if (ablation.loss == Ablation::Loss::masked_token) {
-    sentences.emplace_back(
-        "Loss: of the 15 % of tokens that are hidden by the mask token, the same in every row, in nats; mean "
-        "± "
-        "95 % interval over windows.");
-  }
-  if (ablation.probe_length > 0) {
-    const bool asks = !ablation.rows.front().copy.choice.empty();
-    sentences.push_back(fmt::format(
-        "Probe: {} prompts of each kind, up to {} random tokens {}, twice.{} Head finds: the share of tokens "
-        "of "
-        "the second copy from which the best head (layer.head, its own in every row) looks most, itself "
-        "apart, "
-        "at {}; chance {}.",
-        run.prompts, ablation.probe_length,
-        ablation.probe_from_vocabulary ? "of the vocabulary" : "of the text",
-        asks ? fmt::format(
-                   "{} Copy and lookup: the right token leads those of the prompt; chance {} and {}.",
-                   run.causal ? " Copy gain: loss of first copies less that of second ones, in nats." : "",
-                   percent(ablation.rows.front().copy.chance), percent(ablation.rows.front().lookup.chance))
-             : "",
-        run.causal ? "the token after its earlier copy" : "its earlier copy",
-        percent(ablation.rows.front().finds.chance)));
-  }
-  for (const AblateRow& row : ablation.rows) {
-    if (!row.failure.empty()) sentences.push_back(fmt::format("{}: {}", row.name, row.failure));
-  }
-  for (const auto* notes : {&ablation.notes, &run.notes}) {
-    sentences.insert(sentences.end(), notes->begin(), notes->end());
-  }
-  return sentences;
-}
-
-std::string ablate_verdict(const AblateRun& run) {
-  std::string text;
-  for (std::size_t r = 1; r < run.ablation.rows.size(); ++r) {
-    const AblateRow& row = run.ablation.rows[r];
-    if (!row.failure.empty()) continue;
-    std::string found;
-    const std::vector<RetrievalChange> changes = retrieval_changes(run.ablation, r);
-    for (const auto& [verdict, words] :
-         {std::pair(RetrievalVerdict::worse, std::string("worse")),
-          std::pair(RetrievalVerdict::not_worse,
-                    fmt::format("no worse by {} of what it has above chance", tolerated_share(run.ablation))),
-          std::pair(RetrievalVerdict::not_shown, std::string("no difference these prompts can show"))}) {
-      std::vector<std::string> facts;
-      for (const RetrievalChange& change : changes) {
-        if (change.verdict != verdict) continue;
-        facts.push_back(
-            fmt::format("{} {:.3g} → {:.3g}, {}", change.measure == "gain" ? "copy gain" : change.measure,
-                        change.trained.mean, change.changed.mean, signed_shown(change.difference)));
-      }
-      if (!facts.empty())
-        found += fmt::format("{}{} ({})", found.empty() ? "" : "; ", words, fmt::join(facts, "; "));
-    }
-    if (!found.empty()) text += fmt::format("{}{}: retrieval {}.", text.empty() ? "" : " ", row.name, found);
-  }
-  if (text.empty())
-    return "On the probe the model as trained does not retrieve beyond doubt (its interval reaches below "
-           "twice "
-           "the chance, or a single prompt has none), so that a change cannot be judged.";
-  return text;
-}
-
-std::string ablate_csv(const AblateRun& run) {
+std::string ablate_csv(const AblateResult& result) {
   std::string text = "row,layer,measure,mean,low,high\n";
-  for (const AblateRow& row : run.ablation.rows) {
-    for (std::size_t layer = 0; layer < run.layers && !row.windows.empty(); ++layer) {
+  for (const AblateRowResult& row : result.rows) {
+    for (const AblateLayerResult& layer : row.layers.value_or(std::vector<AblateLayerResult>())) {
       for (const Effect& effect : kEffects) {
-        const Interval interval = row.mean(effect.value, layer);
-        text += fmt::format("\"{}\",{},{},{},", row.name, layer, effect.name, interval.mean);
+        const Interval& interval = layer.*effect.value;
+        text += fmt::format("\"{}\",{},{},{},", row.name, layer.layer, effect.name, interval.mean);
         text += std::isnan(interval.low) ? ",\n" : fmt::format("{},{}\n", interval.low, interval.high);
       }
     }
@@ -288,28 +180,50 @@ std::string ablate_csv(const AblateRun& run) {
   return text;
 }
 
-Page ablate_page(const AblateRun& run, const Provenance& provenance, std::string data) {
+Page ablate_page(const AblateResult& result, const Ablation& ablation, const ModelOnText& about,
+                 std::string data) {
   Page page;
-  page.title = fmt::format("{}: another norm in front of attention", run.model);
-  page.verdict = ablate_verdict(run);
-  page.paragraphs = ablate_sentences(run);
-  page.claims = {"Claim: without the norm, retrieval that needs sharp attention gets worse",
-                 ablate_claim_table(run)};
-  const auto effects = std::span(kEffects);
-  const auto add = [&](const char* name, const char* title, std::span<const Effect> of, const char* caption) {
-    page.figures.push_back(to_figure(name, title, caption, layer_figure(run, of)));
-    page.figures.back().settings = settings_text(provenance, run.model + " on " + run.text);
-  };
-  add("hidden", "Hidden states after each layer, beside those as trained", effects.first(2),
-      "Means over windows; bands are 95 % intervals.");
-  add("attention", "Attention weights and what enters attention", effects.subspan(2),
-      "Means over heads, tokens and windows; bands are 95 % intervals over windows.");
-  page.tables.push_back(
-      {"Summary (hidden states: last layer; attention: mean over layers)", ablate_table(run)});
-  page.tables.push_back({"Layer by layer", ablate_layer_table(run)});
-  page.footer = settings_text(provenance);
+  page.title = fmt::format("{}: another norm in front of attention", about.model);
+  page.verdict = result.verdict;
+  page.paragraphs = result.notes;
+  for (std::size_t r = 1; r < ablation.rows.size(); ++r)
+    add_claims(page.claims, ablation.rows[r].name, retrieval_changes(ablation, r));
+  page.figures = layer_figures(result, settings_text(result.made, about.model + " on " + about.text));
+  page.tables = {{"Summary (hidden states: last layer; attention: mean over layers)", ablate_table(ablation)},
+                 layer_table(result)};
+  page.footer = settings_text(result.made);
   page.data = std::move(data);
   return page;
+}
+
+RunView ablate_view(const AblateResult& result, const Provenance& made) {
+  RunView view;
+  PageSection& section = view.section;
+  const TextSettings& text = result.settings.text;
+  section.verdict = result.verdict;
+  section.paragraphs = result.notes;
+  view.beside = {"Models with another norm in front of attention",
+                 {{"model", "text", "norm", loss_name(result.measured_loss), "change", "copy gain", "copy",
+                   "lookup", "head finds"}}};
+  for (const AblateRowResult& row : result.rows) {
+    const auto cell = [](const auto& interval) { return interval ? mean_text(*interval) : std::string("-"); };
+    const auto probe = row.probe.value_or(RetrievalProbeResult());
+    const auto choice = [](const auto& asked) { return asked ? mean_text(asked->choice) : std::string("-"); };
+    if (view.beside.rows.size() <= RunView::most_rows)
+      view.beside.rows.push_back({text.model, text.text, row.name, cell(row.loss),
+                                  row.loss_change && row.norm ? change_text(*row.loss_change) : "-",
+                                  cell(probe.copy ? probe.copy->gain : std::nullopt), choice(probe.copy),
+                                  choice(probe.lookup),
+                                  probe.finds ? fmt::format("{} ({}.{})", mean_text(probe.finds->share),
+                                                            probe.finds->layer, probe.finds->head)
+                                              : "-"});
+    if (row.retrieval && section.claims.rows.size() <= RunView::most_rows)
+      add_claims(section.claims, row.name, *row.retrieval);
+  }
+  section.figures = layer_figures(result, settings_text(made, text.model + " on " + text.text));
+  section.tables = {view.beside, layer_table(result)};
+  section.tables[1].rows.resize(std::min(section.tables[1].rows.size(), RunView::most_rows + 1));
+  return view;
 }
 
 }  // namespace normscope

@@ -4,31 +4,20 @@
 #include <vector>
 
 #include "normscope/ablate.h"
-#include "normscope/report.h"
-#include "report/model_on_text.h"
+#include "report/run_view.h"
+#include "result/ablate.h"
+#include "result/model_on_text.h"
 
 namespace normscope {
 
-struct AblateRun : ModelOnText {
-  std::size_t prompts = 0;
-  bool causal = false;
-  bool post = false;  // norms come after a block, so the skip path changes with attention
-  Ablation ablation;
-};
-
 // A header, and a row per model: loss, hidden states and attention (means over layers), retrieval.
-std::vector<std::vector<std::string>> ablate_table(const AblateRun& run);
-// Per row and layer.
-std::vector<std::vector<std::string>> ablate_layer_table(const AblateRun& run);
-// "Removing the norm degrades sharp retrieval": claim, row, measure, as trained, changed, difference,
-// verdict.
-std::vector<std::vector<std::string>> ablate_claim_table(const AblateRun& run);
-// What was done, what the loss and the probe are, in sentences.
-std::vector<std::string> ablate_sentences(const AblateRun& run);
-std::string ablate_verdict(const AblateRun& run);
+std::vector<std::vector<std::string>> ablate_table(const Ablation& ablation);
 // row,layer,measure,mean,low,high
-std::string ablate_csv(const AblateRun& run);
+std::string ablate_csv(const AblateResult& result);
 
-Page ablate_page(const AblateRun& run, const Provenance& provenance, std::string data);
+Page ablate_page(const AblateResult& result, const Ablation& ablation, const ModelOnText& about,
+                 std::string data);
+// From results.json alone.
+RunView ablate_view(const AblateResult& result, const Provenance& made);
 
 }  // namespace normscope

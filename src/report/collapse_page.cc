@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_text.h"
+#include "normscope/error.h"
+#include "report/training_page.h"
+#include "result/json_writer.h"
+
 namespace normscope {
 namespace {
 
 constexpr double kLeast = 1e-9;  // drawn on logarithmic axes; below, rounding is all there is
-
-std::string full_name(const CollapseCurve& curve) {
-  return curve.group.empty() ? curve.name : curve.group + ", " + curve.name;
-}
 
 std::vector<double> layer_numbers(std::size_t count, bool from_one) {
   std::vector<double> numbers(count);
@@ -219,41 +220,92 @@ std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
   return text;
 }
 
-std::string collapse_verdict(const std::vector<CollapseCurve>& curves) {
-  if (curves.empty()) return {};
-  const auto by_end = [](const CollapseCurve& a, const CollapseCurve& b) {
-    return a.mean(a.layers.size() - 1, &TokenMeasures::relative) <
-           b.mean(b.layers.size() - 1, &TokenMeasures::relative);
-  };
-  const std::size_t last = curves.front().layers.size() - 1;
-  const auto [least, most] = std::minmax_element(curves.begin(), curves.end(), by_end);
-  const auto tell = [&](const CollapseCurve& curve) {
-    return fmt::format("{} (μ/‖X‖ {:.3g})", full_name(curve), curve.mean(last, &TokenMeasures::relative));
-  };
-  if (curves.size() == 1) return fmt::format("After {} layers: {}.", last, tell(*least));
-  // Which is which in the mean; whether another start would agree is for the differences to tell.
-  const std::vector<double> low = least->of(last, &TokenMeasures::relative),
-                            high = most->of(last, &TokenMeasures::relative);
-  const Interval apart = mean_difference(low, high);
-  const std::string between =
-      apart.count < 2 ? std::string("one sample, so that another start may differ")
-      : apart.count == 2
-          ? fmt::format("they differ by {:.3g} and {:.3g} in the two samples", high[0] - low[0],
-                        high[1] - low[1])
-          : fmt::format("they differ by {:.3g} to {:.3g} (95 %, sample by sample)", apart.low, apart.high);
-  const bool told_apart = apart.count < 3 || apart.low > 0 || apart.high < 0;
-  if (!told_apart)
-    return fmt::format(
-        "After {} layers these {} samples do not tell apart where tokens are nearest to equal: {} and {}; "
-        "{}.",
-        last, apart.count, tell(*least), tell(*most), between);
-  return fmt::format(
-      "After {} layers the tokens are nearest to equal under {} and farthest from it under {}; {}.", last,
-      tell(*least), tell(*most), between);
+namespace {
+
+struct StoredTheorem {
+  const char* name;
+  TheoremResult CollapseTheoryResult::*theorem;
+  double TokenMeasures::*measure;
+};
+constexpr StoredTheorem kStored[] = {
+    {"Thm 1", &CollapseTheoryResult::theorem1, &TokenMeasures::mu},
+    {"Thm 2, r = diameter", &CollapseTheoryResult::theorem2_diameter, &TokenMeasures::relative},
+    {"Thm 2, r = radius", &CollapseTheoryResult::theorem2_radius, &TokenMeasures::relative},
+    {"Cor 1", &CollapseTheoryResult::corollary1, &TokenMeasures::relative},
+};
+
+CurveFigure stored_figure(const std::vector<CollapseCurveResult>& curves, const CollapseQuantity& quantity) {
+  CurveFigure figure;
+  for (const CollapseCurveResult& curve : curves) {
+    const auto measure = std::find_if(curve.measures.begin(), curve.measures.end(),
+                                      [&](const auto& each) { return each.first == quantity.name; });
+    if (measure == curve.measures.end()) continue;
+    CurveFigure::Panel& panel = panel_of(figure, curve.group);
+    panel.x_label = "layer";
+    panel.y_label = quantity.symbol;
+    panel.log_y = quantity.log;
+    if (quantity.log) panel.y_low = kLeast;
+    const auto& [mean, sd] = measure->second;
+    CurveFigure::Curve line{curve.name, layer_numbers(mean.size(), false), mean, {}, {}};
+    if (sd.size() == mean.size() && std::any_of(sd.begin(), sd.end(), [](double each) { return each > 0; })) {
+      for (std::size_t i = 0; i < sd.size(); ++i) {
+        line.low.push_back(quantity.log ? std::max(mean[i] - sd[i], mean[i] / 10) : mean[i] - sd[i]);
+        line.high.push_back(mean[i] + sd[i]);
+      }
+    }
+    panel.curves.push_back(std::move(line));
+    for (const StoredTheorem& stored : kStored) {
+      const auto& bound = (curve.theory.*stored.theorem).bound;
+      if (stored.measure != quantity.measure || !bound || bound->empty()) continue;
+      panel.curves.push_back({fmt::format("{}, {}", stored.name, curve.name),
+                              layer_numbers(bound->size(), false),
+                              *bound,
+                              {},
+                              {}});
+    }
+  }
+  return figure;
 }
 
-Figure to_figure(std::string name, std::string title, std::string caption, const CurveFigure& curves) {
-  return {std::move(name), std::move(title), std::move(caption), curves_svg(curves), curves_csv(curves)};
+bool shows_anything(const CurveFigure& figure) {
+  return std::any_of(figure.panels.begin(), figure.panels.end(), [](const auto& panel) {
+    return std::any_of(panel.curves.begin(), panel.curves.end(), [](const auto& curve) {
+      return std::any_of(curve.y.begin(), curve.y.end(), [](double value) { return std::isfinite(value); });
+    });
+  });
+}
+
+}  // namespace
+
+RunView collapse_view(const CollapseResult& result, const Provenance& made) {
+  constexpr std::size_t most_points = 600;
+  if (result.curves.empty()) throw InputError("there is no curve");
+  RunView view;
+  PageSection& section = view.section;
+  section.verdict = result.verdict;
+  section.paragraphs = {"Bands are one standard deviation over samples."};
+  const std::string settings =
+      settings_text(made, settings_list(nlohmann::ordered_json::parse(json_of(result.settings))));
+  for (const CollapseQuantity& quantity : collapse_quantities()) {
+    CurveFigure figure = stored_figure(result.curves, quantity);
+    if (!shows_anything(figure)) continue;
+    const std::size_t left_out = thin(figure, most_points);
+    Figure& drawn = section.figures.emplace_back(to_figure(quantity.name, quantity.title, "", figure));
+    if (left_out > 0)
+      drawn.caption = fmt::format("{} points that pixels cannot show were left out.", left_out);
+    drawn.settings = settings;
+  }
+  ReportTable table{"Collapse", {{"case", "kept per layer", "95 % interval"}}};
+  for (const CollapseCurveResult& curve : result.curves) {
+    if (table.rows.size() > RunView::most_rows) break;
+    const CollapseRate& rate = curve.rate.rate;
+    table.rows.push_back({curve.group + ", " + curve.name, fixed(rate.factor, 3),
+                          std::isfinite(rate.low)
+                              ? fmt::format("{} to {}", fixed(rate.low, 3), fixed(rate.high, 3))
+                              : "– (one sample)"});
+  }
+  section.tables.push_back(std::move(table));
+  return view;
 }
 
 }  // namespace normscope

@@ -2,8 +2,9 @@
 // Curves of collapse as figures, tables and a page.
 #include <vector>
 
-#include "normscope/collapse.h"
-#include "normscope/report.h"
+#include "report/curves.h"
+#include "report/run_view.h"
+#include "result/collapse.h"
 
 namespace normscope {
 
@@ -32,9 +33,8 @@ std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCur
 std::string readings_note(const std::vector<CollapseCurve>& curves);
 // group,name,layer,measure,mean,sd; no sd of one sample
 std::string collapse_csv(const std::vector<CollapseCurve>& curves);
-// One sentence: which curve collapses fastest, which slowest.
-std::string collapse_verdict(const std::vector<CollapseCurve>& curves);
 
-Figure to_figure(std::string name, std::string title, std::string caption, const CurveFigure& curves);
+// From results.json alone. Throws InputError if that does not hold together.
+RunView collapse_view(const CollapseResult& result, const Provenance& made);
 
 }  // namespace normscope

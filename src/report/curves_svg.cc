@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "normscope/report.h"
+#include "report/curves.h"
 #include "report/draw.h"
 
 namespace normscope {

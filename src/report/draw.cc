@@ -42,10 +42,9 @@ std::size_t fitting(std::string_view words, double size, double room) {
 std::string open_svg(double width, double height) {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" "
-      "color=\"#1c1e21\" fill=\"currentColor\" font-family=\"'Liberation Sans', 'DejaVu Sans', Arial, "
-      "sans-serif\" "
-      "font-size=\"{2}\">\n<rect class=\"paper\" width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n",
+      "height=\"{1:.0f}\" color=\"#1c1e21\" fill=\"currentColor\" font-family=\"'Liberation Sans', 'DejaVu "
+      "Sans', Arial, sans-serif\" font-size=\"{2}\">\n<rect class=\"paper\" width=\"{0:.0f}\" "
+      "height=\"{1:.0f}\" fill=\"#ffffff\"/>\n",
       width, height, kFont);
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "normscope/report.h"
+#include "report/curves.h"
 
 namespace normscope::draw {
 

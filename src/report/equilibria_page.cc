@@ -1,4 +1,5 @@
-// What the dynamics of attention with a norm do, in pictures and words, with their numbers.
+#include "report/equilibria_page.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include <numbers>
 #include <utility>
 
-#include "normscope/report.h"
+#include "normscope/error.h"
 #include "normscope/statistics.h"
 
 namespace normscope {
@@ -224,44 +225,6 @@ PhaseFigure phase_figure(const EquilibriaRun& run, const Weight& weight) {
   return figure;
 }
 
-std::string zero_row_policy(const EquilibriaRun& run) {
-  std::size_t met = 0, all = 0;
-  for (const Weight& weight : run.weights) {
-    met += weight.coupled.zero_rows;
-    all += weight.coupled.starts;
-    if (run.n == 2 && run.d == 2) continue;
-    met += weight.ranks.zero_rows;
-    all += weight.ranks.starts;
-  }
-  std::string text = fmt::format(
-      "Zero rows: a row that cancels stays zero in that layer and is counted; the next layer attends "
-      "again. {} of {} random starts met one.",
-      met, all);
-  for (const Weight& weight : run.weights) {
-    for (std::size_t i = 0; i < weight.paths.size(); ++i) {
-      if (weight.paths[i].zero_rows > 0)
-        text += fmt::format(" Trajectory {} at w = {:g} met {}.", i, weight.w, weight.paths[i].zero_rows);
-    }
-  }
-  return text;
-}
-
-std::string equilibria_verdict(const EquilibriaRun& run) {
-  std::string text;
-  std::size_t mismatches = 0;
-  for (const Weight& weight : run.weights) {
-    mismatches += weight.arc.mismatches;
-    text +=
-        fmt::format("{}{} at w = {:g}, where a converged token 1 would make it {}", text.empty() ? "" : "; ",
-                    percent(share_interval(weight.coupled.ranks[2], weight.coupled.starts).mean), weight.w,
-                    percent(weight.arc.formula));
-  }
-  text = fmt::format("Share of random starts from which two tokens stay apart: {}. ", text);
-  return text + (mismatches == 0
-                     ? "Beside a converged token 1 the arcs tell every fate."
-                     : fmt::format("Beside a converged token 1 the arcs do not tell {} fates.", mismatches));
-}
-
 std::string trajectories_csv(const EquilibriaRun& run) {
   std::string csv = "w,trajectory,layer,x1,y1,x2,y2,zero_row\n";
   for (const Weight& weight : run.weights) {
@@ -312,6 +275,49 @@ Page equilibria_page(const EquilibriaRun& run, std::string data) {
   page.footer = made_by(run);
   page.data = std::move(data);
   return page;
+}
+
+RunView equilibria_view(const EquilibriaResult& result, const Provenance& made) {
+  constexpr std::size_t most_figures = 3, most_paths = 20, most_layers = 40;
+  EquilibriaRun run;
+  run.starts = result.starts;
+  run.layers = result.steps;
+  RunView view;
+  PageSection& section = view.section;
+  section.verdict = result.verdict;
+  ReportTable table{"How often the tokens stay apart",
+                    {{"w", "token 1 fixed", "½ − arcsin(1/w)/2π", "both moving", "starts", "zero rows"}}};
+  for (const EquilibriaWeightResult& from : result.weights) {
+    if (table.rows.size() > RunView::most_rows) break;
+    require_equilibrium_weight(from.w);
+    const auto apart = std::find_if(from.coupled.ranks.begin(), from.coupled.ranks.end(),
+                                    [](const RankShare& each) { return each.rank == 2; });
+    table.rows.push_back({fmt::format("{:g}", from.w), percent(from.arc.arc.share),
+                          percent(from.arc.arc.formula),
+                          apart == from.coupled.ranks.end() ? percent(0) : percent(apart->share),
+                          std::to_string(from.coupled.starts), std::to_string(from.coupled.zero_rows)});
+    if (section.figures.size() >= most_figures) continue;
+    Weight weight;
+    weight.w = from.w;
+    for (const TokenPathResult& path : from.trajectories) {
+      const auto& start = path.start;
+      if (start.size() != 4 || weight.paths.size() >= most_paths ||
+          !std::all_of(start.begin(), start.end(), [](double value) { return std::abs(value) <= 1e6; }))
+        continue;
+      weight.paths.push_back(
+          token_path(from.w, {start[0], start[1], start[2], start[3]}, std::min(most_layers, path.layers)));
+      weight.paths.back().fate = path.fate;
+    }
+    const PhaseFigure figure = phase_figure(run, weight);
+    section.figures.push_back(
+        {fmt::format("phase-{}", section.figures.size()), fmt::format("Phase portrait, w = {:g}", from.w),
+         "After Wu et al. (2024), Fig. 5. The map of all starts is in the run's own report.",
+         phase_svg(figure), phase_csv(figure),
+         settings_text(made, fmt::format("{} starts, {} layers", result.starts, result.steps))});
+  }
+  if (table.rows.size() == 1) throw InputError("there is no w");
+  section.tables.push_back(std::move(table));
+  return view;
 }
 
 }  // namespace normscope

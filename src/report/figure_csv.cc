@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "core/number_text.h"
-#include "normscope/report.h"
+#include "report/curves.h"
 #include "report/draw.h"
+#include "report/scatter.h"
 
 namespace normscope {
 namespace {
@@ -52,6 +53,10 @@ std::string scatter_csv(const ScatterFigure& figure) {
     }
   }
   return csv;
+}
+
+Figure to_figure(std::string name, std::string title, std::string caption, const CurveFigure& curves) {
+  return {std::move(name), std::move(title), std::move(caption), curves_svg(curves), curves_csv(curves)};
 }
 
 }  // namespace normscope

@@ -1,14 +1,18 @@
-// What a heat map of unselectable keys says, in words, with its numbers.
+#include "report/heatmap_page.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "normscope/report.h"
+#include "core/number_text.h"
+#include "normscope/error.h"
 
 namespace normscope {
 namespace {
+
+constexpr std::size_t kMostCells = 100'000;  // of a grid that is read
 
 std::string percent(double share) {
   if (share == 0 || share == 1) return share == 0 ? "0 %" : "100 %";
@@ -52,30 +56,6 @@ const HeatmapRun::Grid* grid_of(const HeatmapRun& run, std::string_view norm) {
     if (grid.norm == norm) return &grid;
   }
   return nullptr;
-}
-
-// 1234567 → "1,234,567"
-std::string grouped(std::size_t count) {
-  std::string digits = std::to_string(count);
-  for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, 1, ',');
-  return digits;
-}
-
-std::string sentence_for(const HeatmapRun& run, const HeatmapRun::Grid& grid) {
-  const HeatmapSummary summary = summarise(grid.heatmap);
-  const std::string after = grid.norm == "none" ? "Without a norm" : "After " + grid.norm;
-  if (summary.unselectable == 0) {
-    return fmt::format("{}: none of {} keys is unselectable, in any draw of any cell.", after,
-                       grouped(summary.keys));
-  }
-  const std::string robust = summary.robust_unselectable == 0 ? "none of them"
-                             : summary.robust_unselectable == summary.unselectable
-                                 ? "all of them"
-                                 : grouped(summary.robust_unselectable) + " of them";
-  return fmt::format(
-      "{}: unselectable are {} of {} keys, in {} of {} cells; {} robust against the rounding of {}.", after,
-      grouped(summary.unselectable), grouped(summary.keys), grouped(summary.cells - summary.clear_cells),
-      grouped(summary.cells), robust, name_of(run.precision));
 }
 
 HeatmapFigure::Panel panel_of(const HeatmapRun& run, const HeatmapRun::Grid& grid, bool any) {
@@ -175,23 +155,10 @@ HeatmapFigure heatmap_figure(const HeatmapRun& run) {
   return figure;
 }
 
-std::string heatmap_verdict(const HeatmapRun& run) {
-  const HeatmapRun::Grid* layernorm = grid_of(run, "layernorm");
-  if (layernorm == nullptr) return run.grids.empty() ? "" : sentence_for(run, run.grids.back());
-  const HeatmapSummary summary = summarise(layernorm->heatmap);
-  const std::string verdict = summary.unselectable == 0 ? "holds"
-                              : summary.robust_unselectable == 0
-                                  ? fmt::format("holds up to {} rounding", name_of(run.precision))
-                                  : "does not hold";
-  return fmt::format("The claim \u201cafter LayerNorm 0 everywhere\u201d {} on this grid. {}", verdict,
-                     sentence_for(run, *layernorm));
-}
-
 std::string heatmap_readings(const HeatmapRun& run) {
   const std::string text =
       "The paper's caption calls its colour the average fraction of unselectable keys; its published code "
-      "counts "
-      "the draws with at least one, so that is what it plotted.";
+      "counts the draws with at least one, so that is what it plotted.";
   const HeatmapRun::Grid* widest = nullptr;
   HeatmapCell cell;
   for (const auto& grid : run.grids) {
@@ -220,12 +187,11 @@ Page heatmap_page(const HeatmapRun& run, std::string data) {
           run.draws, distribution(run.init), name_of(run.precision)),
       heatmap_readings(run)};
   if (const HeatmapRun::Grid* none = grid_of(run, "none"); none != nullptr && run.grids.size() > 1) {
-    page.paragraphs.push_back(sentence_for(run, *none));
+    page.paragraphs.push_back(heatmap_sentence(run, *none));
   }
   page.paragraphs.emplace_back(
       "Keys here are what enters the attention block. A head scores them after multiplication with W_K, into "
-      "fewer "
-      "dimensions, where keys that are all selectable here need not be.");
+      "fewer dimensions, where keys that are all selectable here need not be.");
   const HeatmapFigure figure = heatmap_figure(run);
   page.figures.push_back(
       {"heatmap", "Unselectable keys by number of keys and dimension",
@@ -239,6 +205,36 @@ Page heatmap_page(const HeatmapRun& run, std::string data) {
   page.footer = made_by(run);
   page.data = std::move(data);
   return page;
+}
+
+RunView heatmap_view(const HeatmapResult& result, const Provenance& made) {
+  HeatmapRun run{{}, result.init, result.precision, result.draws, made};
+  for (const HeatmapGridResult& grid : result.grids) {
+    if (grid.cells.empty() || grid.cells.size() > kMostCells ||
+        grid.cells.size() != result.n.size() * result.d.size())
+      throw InputError("a grid has not one cell for every n and d");
+    HeatmapRun::Grid& each = run.grids.emplace_back(grid.norm, Heatmap{result.n, result.d, {}});
+    for (const HeatmapCellResult& cell : grid.cells) each.heatmap.cells.push_back(cell.cell);
+  }
+  if (run.grids.empty()) throw InputError("there is no grid");
+  Page page = heatmap_page(run, "");
+  RunView view;
+  view.section.verdict = page.verdict;
+  view.section.paragraphs = {heatmap_readings(run)};
+  view.section.tables = {page.tables.front()};
+  // Without a hint in every cell: the page reads them from the CSV, and the file stays small.
+  HeatmapFigure figure = heatmap_figure(run);
+  figure.x_column = "n";
+  figure.y_column = "d";
+  for (auto& row : figure.rows) {
+    for (std::size_t p = 0; p < row.panels.size(); ++p) {
+      row.panels[p].hints.clear();
+      row.panels[p].where = "norm=" + run.grids[p].norm;
+    }
+  }
+  Figure& drawn = view.section.figures.emplace_back(std::move(page.figures.front()));
+  drawn.svg = heatmap_svg(figure);
+  return view;
 }
 
 }  // namespace normscope

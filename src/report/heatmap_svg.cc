@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "normscope/report.h"
 #include "report/draw.h"
+#include "report/heatmap.h"
 
 namespace normscope {
 namespace {

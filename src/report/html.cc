@@ -8,8 +8,8 @@
 
 #include "core/utf8.h"
 #include "normscope/error.h"
-#include "normscope/report.h"
 #include "page_files.h"
+#include "report/page.h"
 
 namespace normscope {
 namespace {

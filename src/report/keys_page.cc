@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "core/number_text.h"
+#include "normscope/error.h"
+#include "report/training_page.h"
+#include "result/json_writer.h"
 
 namespace normscope {
 namespace {
@@ -87,7 +90,8 @@ KeysRun::Set summary_of(const KeySet& set) {
 }
 KeysRun::Set summary_of(const KeySetResult& result) {
   KeysRun::Set summary = summary_of(result.set);
-  for (const KeyResult& each : *result.keys) count(each.key, summary);
+  if (result.keys)
+    for (const KeyResult& each : *result.keys) count(each.key, summary);
   return summary;
 }
 
@@ -167,11 +171,9 @@ Page keys_page(const KeysRun& run, const Provenance& provenance, std::string dat
   page.verdict = keys_verdict(run);
   page.paragraphs = {fmt::format("{}{}.", run.source, run.norm == "none" ? "" : ", after " + run.norm),
                      "A key is selectable if some query gives it the strictly highest score, tied if some "
-                     "query puts it on top but "
-                     "never alone, unselectable if every query that tells the keys apart scores another key "
-                     "strictly higher. Robust "
-                     "verdicts are those that no rounding of the numbers can have caused. Witnesses and "
-                     "covers are in results.json."};
+                     "query puts it on top but never alone, unselectable if every query that tells the keys "
+                     "apart scores another key strictly higher. Robust verdicts are those that no rounding "
+                     "of the numbers can have caused. Witnesses and covers are in results.json."};
   const std::string made =
       settings_text(provenance, run.source + (run.norm == "none" ? "" : ", norm " + run.norm));
   page.claims = keys_table(run, kMostRows);
@@ -179,6 +181,18 @@ Page keys_page(const KeysRun& run, const Provenance& provenance, std::string dat
   page.footer = made;
   page.data = std::move(data);
   return page;
+}
+
+RunView keys_view(const KeysResult& result, const Provenance& made) {
+  KeysRun run{result.settings.file, result.settings.norm, result.settings.margin == Margins::bound, {}};
+  for (const KeySetResult& set : result.sets) run.sets.push_back(summary_of(set));
+  if (run.sets.empty()) throw InputError("there is no set of keys");
+  RunView view;
+  view.section.verdict = keys_verdict(run);
+  view.section.figures = keys_figures(
+      run, settings_text(made, settings_list(nlohmann::ordered_json::parse(json_of(result.settings)))));
+  view.section.tables = {keys_table(run, RunView::most_rows)};
+  return view;
 }
 
 }  // namespace normscope

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "normscope/keys.h"
-#include "normscope/report.h"
+#include "report/curves.h"
+#include "report/run_view.h"
 #include "result/keys.h"
 
 namespace normscope {
@@ -28,5 +29,6 @@ ReportTable keys_table(const KeysRun& run, std::size_t most);
 // Histograms of margins and depths; no figure if none is known.
 std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings);
 Page keys_page(const KeysRun& run, const Provenance& provenance, std::string data);
+RunView keys_view(const KeysResult& result, const Provenance& made);
 
 }  // namespace normscope

@@ -4,8 +4,9 @@
 #include <cmath>
 
 #include "core/number_text.h"
-#include "normscope/report.h"
 #include "report/draw.h"
+#include "report/heatmap.h"
+#include "report/layer_head.h"
 
 namespace normscope {
 namespace {
@@ -15,7 +16,8 @@ using Panel = LayerHeadFigure::Panel;
 
 // Layout, in pixels: panels two per row.
 constexpr double kEdge = 12, kLeft = 58, kTitle = 40, kBelow = 48, kGap = 40, kBar = 116;
-constexpr double kMostWidth = 420, kMostHeight = 420, kLargestCell = 34, kNarrowestPanel = 150, kWritten = 26;
+constexpr double kMostWidth = 420, kMostHeight = 420, kLargestCell = 34, kNarrowestPanel = 150, kWritten = 26,
+                 kTitleFont = 13.5;
 
 struct Layout {
   double cell, panel_width, panel_height;
@@ -25,7 +27,10 @@ Layout lay_out(const LayerHeadFigure& figure) {
   const auto across = static_cast<double>(std::max<std::size_t>(1, figure.heads));
   const auto down = static_cast<double>(std::max<std::size_t>(1, figure.layers));
   const double cell = std::min({kLargestCell, kMostWidth / across, kMostHeight / down});
-  return {cell, std::max(kNarrowestPanel, cell * across), std::max(60.0, cell * down)};
+  double width = std::max(kNarrowestPanel, cell * across);
+  for (const Panel& panel : figure.panels)
+    width = std::max(width, std::min(kMostWidth, draw::text_width(panel.title, kTitleFont)));
+  return {cell, width, std::max(60.0, cell * down)};
 }
 
 struct Scale {
@@ -168,7 +173,8 @@ std::string layer_head_svg(const LayerHeadFigure& figure) {
     const std::size_t down = p / 2;
     const double left = kEdge + kLeft + static_cast<double>(p % 2) * column,
                  top = kEdge + kTitle + static_cast<double>(down) * row;
-    svg += draw::fitted_text(left, top - 12, "font-size=\"13.5\"", panel.title, 13.5, layout.panel_width);
+    svg +=
+        draw::fitted_text(left, top - 12, "font-size=\"13.5\"", panel.title, kTitleFont, layout.panel_width);
     if (panel.values.empty() || figure.heads == 0) {
       svg += text(left, top + 24, "", "nothing to draw");
       continue;
@@ -193,6 +199,11 @@ std::string layer_head_csv(const LayerHeadFigure& figure) {
     }
   }
   return csv;
+}
+
+Figure to_figure(std::string name, std::string title, std::string caption, const LayerHeadFigure& figure) {
+  return {std::move(name), std::move(title), std::move(caption), layer_head_svg(figure),
+          layer_head_csv(figure)};
 }
 
 }  // namespace normscope

@@ -1,10 +1,12 @@
 // What masks are as graphs, in words and tables.
+#include "report/mask_page.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "normscope/report.h"
+#include "normscope/error.h"
 
 namespace normscope {
 namespace {
@@ -56,13 +58,10 @@ Page mask_page(const MaskFigure& figure, const Provenance& provenance, std::stri
     page.verdict += (page.verdict.empty() ? "" : " ") + sentence(panel);
   page.paragraphs = {
       "A mask is a graph (Wu et al. 2024): nodes are tokens, and information flows from token j to token i "
-      "if i "
-      "attends to j. A centre is a token that reaches every token. The mask is quasi-strongly connected if "
-      "there "
-      "is one, and strongly connected if all tokens are. The radius is the least, over the centres, of the "
-      "greatest "
-      "distance to a token: the number of layers after which some token has reached all. The diameter is the "
-      "greatest distance of two tokens.",
+      "if i attends to j. A centre is a token that reaches every token. The mask is quasi-strongly connected "
+      "if there is one, and strongly connected if all tokens are. The radius is the least, over the centres, "
+      "of the greatest distance to a token: the number of layers after which some token has reached all. The "
+      "diameter is the greatest distance of two tokens.",
       "A token that attends to nothing (an empty row) has no score to take a softmax of; its attention is "
       "defined as 0."};
   page.figures.push_back(
@@ -74,6 +73,46 @@ Page mask_page(const MaskFigure& figure, const Provenance& provenance, std::stri
                             provenance.commit, provenance.isa);
   page.data = std::move(data);
   return page;
+}
+
+RunView mask_view(const MasksResult& result, const Provenance& made) {
+  constexpr std::size_t most_drawn = 12, most_tokens = 4096, longest_name = 500;
+  RunView view;
+  PageSection& section = view.section;
+  ReportTable table{"As graphs",
+                    {{"mask", "tokens", "edges", "density", "components", "centres", "radius", "diameter"}}};
+  MaskFigure figure;
+  for (const MaskResult& mask : result.masks) {
+    if (table.rows.size() > RunView::most_rows) break;
+    table.rows.push_back({mask.mask, std::to_string(mask.tokens), std::to_string(mask.edges),
+                          fmt::format("{:.4g} %", 100 * mask.density), std::to_string(mask.components),
+                          std::to_string(mask.centres.count), or_none(mask.radius, "infinite"),
+                          or_none(mask.diameter, "infinite")});
+    if (mask.mask.size() > longest_name || mask.tokens == 0 || mask.tokens > most_tokens ||
+        figure.panels.size() >= most_drawn)
+      continue;
+    try {
+      Mask built = parse_mask(mask.mask, mask.tokens, made.seed);
+      if (built.edges() != mask.edges) continue;
+      MaskProperties properties = mask_properties(built);
+      figure.panels.push_back({mask.mask, std::move(built), std::move(properties)});
+    } catch (const InputError&) {
+      continue;  // a file
+    }
+  }
+  if (table.rows.size() == 1) throw InputError("there is no mask");
+  section.verdict = table.rows.size() == 2 ? fmt::format("{}: radius {}, {} centres.", table.rows[1][0],
+                                                         table.rows[1][6], table.rows[1][5])
+                                           : fmt::format("{} masks.", table.rows.size() - 1);
+  if (!figure.panels.empty())
+    section.figures.push_back({"mask", "The masks",
+                               "Rows are tokens, columns what they attend to. Small masks are also graphs.",
+                               mask_svg(figure), mask_csv(figure), settings_text(made)});
+  if (figure.panels.size() + 1 < table.rows.size())
+    section.paragraphs.emplace_back(
+        "Masks from files and large ones are drawn in the run's own report only.");
+  section.tables.push_back(std::move(table));
+  return view;
 }
 
 }  // namespace normscope

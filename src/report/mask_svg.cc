@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "normscope/report.h"
 #include "report/draw.h"
+#include "report/mask.h"
 
 namespace normscope {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "normscope/report.h"
+#include "report/page.h"
 
 namespace normscope {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "normscope/report.h"
 #include "report/draw.h"
+#include "report/phase.h"
 
 namespace normscope {
 namespace {
@@ -87,8 +87,7 @@ std::string mark_shape(MarkKind kind, double x, double y, std::string_view inner
   }
   return fmt::format(
       "<circle class=\"hollow\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" fill=\"none\" "
-      "pointer-events=\"all\" "
-      "stroke=\"currentColor\" stroke-width=\"2\">{}</circle>",
+      "pointer-events=\"all\" stroke=\"currentColor\" stroke-width=\"2\">{}</circle>",
       x, y, ring, inner);
 }
 
@@ -231,8 +230,7 @@ std::string map_svg(const Map& map, draw::Names& names, double left, double top)
   if (map.cells > 0 && map.values.size() == map.cells * map.cells) svg += map_cells(map, names, x0, y0);
   svg += fmt::format(
       "<rect x=\"{0:.1f}\" y=\"{1:.1f}\" width=\"{2:.1f}\" height=\"{2:.1f}\" fill=\"none\" "
-      "stroke=\"currentColor\" "
-      "stroke-opacity=\"0.55\"/>\n",
+      "stroke=\"currentColor\" stroke-opacity=\"0.55\"/>\n",
       x0, y0, kMap);
   for (int quarter = 0; quarter <= 4; ++quarter) {
     const double at = kMap * quarter / 4;

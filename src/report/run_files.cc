@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <optional>
 
 #include "normscope/error.h"
 
@@ -16,12 +17,14 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::uintmax_t kMostConfig = 1 << 20, kMostResults = 256u << 20, kMostLog = 1u << 30;
-constexpr std::size_t kMostValues = 4'000'000, kLongestLine = 1 << 16, kLongestText = 2000;
+constexpr std::size_t kMostValues = 10'000'000, kLongestLine = 1 << 16, kLongestText = 2000;
 constexpr int kDeepest = 32;
 
-// Certificates and spectra are large, and no figure shows them.
-constexpr std::string_view kSkipped[] = {"witness",   "exact_witness",   "cover",   "interior",
-                                         "tied_with", "singular_values", "entropy", "least_weight"};
+// Lists that are large and that no figure shows: certificates, spectra, single tokens. They are read as
+// empty.
+constexpr std::string_view kUnread[] = {
+    "witness", "tokens",       "exact_witness", "cover",   "interior", "tied_with",     "singular_values",
+    "entropy", "least_weight", "places",        "margins", "ids",      "weight_places", "losses"};
 
 std::uintmax_t size_of(const fs::path& path) {
   std::error_code unknown;
@@ -32,20 +35,38 @@ std::uintmax_t size_of(const fs::path& path) {
   return size;
 }
 
-Json read_json(const fs::path& path) {
+std::string shortened(std::string text) {
+  return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + "…";
+}
+
+// None if it holds more values than are read.
+std::optional<Json> read_json(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("'{}' cannot be opened for reading.", path.string()));
+  struct TooMany {};
+  using Event = Json::parse_event_t;
   std::size_t values = 0;
-  const auto within_bounds = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kDeepest || ++values > kMostValues)
-      throw InputError(fmt::format("'{}' holds more than a run writes: over {} values, or {} levels.",
-                                   path.string(), kMostValues, kDeepest));
-    return event != Json::parse_event_t::key ||
-           std::find(std::begin(kSkipped), std::end(kSkipped), parsed.get_ref<const std::string&>()) ==
-               std::end(kSkipped);
+  bool large = false;         // the key that was read last names an unread list
+  std::optional<int> unread;  // the depth of the list that is passed over
+  const auto within_bounds = [&](int depth, Event event, Json& parsed) {
+    if (depth > kDeepest)
+      throw InputError(
+          fmt::format("'{}' holds more than a run writes: over {} levels.", path.string(), kDeepest));
+    if (unread && depth > *unread) return false;
+    unread.reset();
+    if (++values > kMostValues) throw TooMany();
+    if (event == Event::key)
+      large = std::find(std::begin(kUnread), std::end(kUnread), parsed.get_ref<const std::string&>()) !=
+              std::end(kUnread);
+    if (event == Event::array_start && large) unread = depth;
+    if (event == Event::value && parsed.is_string()) parsed = shortened(parsed.get<std::string>());
+    if (event != Event::key) large = false;
+    return true;
   };
   try {
     return Json::parse(file, within_bounds);
+  } catch (const TooMany&) {
+    return std::nullopt;
   } catch (const nlohmann::json::exception&) {
     throw InputError(fmt::format("'{}' is not JSON that normscope wrote.", path.string()));
   }
@@ -130,18 +151,19 @@ RunFiles read_run(const fs::path& directory) {
         directory.string()));
   if (size_of(config) > kMostConfig)
     throw InputError(fmt::format("'{}' is larger than a config.json of normscope.", config.string()));
-  run.config = read_json(config);
+  run.config = read_json(config).value_or(Json());
   run.command = text_of(run.config, "command");
   if (text_of(run.config, "program") != "normscope" || run.command.empty())
     throw InputError(fmt::format("'{}' is not that of a normscope run.", config.string()));
   if (!fs::exists(results, unknown)) {
     run.note = "No results.json yet: the run goes on, or was stopped.";
-  } else if (size_of(results) > kMostResults) {
-    run.note = fmt::format("results.json is larger than {} MB and was not read.", kMostResults >> 20);
   } else {
-    run.results = read_json(results);
-    if (!run.results.is_object())
+    run.finished = true;
+    const auto read = size_of(results) <= kMostResults ? read_json(results) : std::nullopt;
+    if (read && !read->is_object())
       throw InputError(fmt::format("'{}' is not JSON that normscope wrote.", results.string()));
+    if (!read) run.note = "results.json is too large to be read here; the run's own report shows it.";
+    run.results = read.value_or(Json());
   }
   if (run.command.starts_with("train ")) run.log = read_log(directory / "metrics.jsonl");
   return run;
@@ -163,8 +185,7 @@ std::string text_of(const Json& json, const char* name) {
   if (!json.is_object()) return "";
   const auto found = json.find(name);
   if (found == json.end() || !found->is_string()) return "";
-  const auto& text = found->get_ref<const std::string&>();
-  return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + "…";
+  return shortened(found->get<std::string>());
 }
 
 const Json& array_of(const Json& json, const char* name) {

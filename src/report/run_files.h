@@ -40,6 +40,7 @@ struct RunFiles {
   std::string command;
   nlohmann::ordered_json config;   // an object
   nlohmann::ordered_json results;  // null: the run goes on, or is too large to be read
+  bool finished = false;           // results.json is there
   std::string note;                // what a reader should know of the state of the files; may be empty
   TrainingLog log;                 // of trainings
 

@@ -1,11 +1,19 @@
 #pragma once
 // One report over several runs: what they are, what differs, their figures drawn anew from what they stored.
 #include <functional>
+#include <optional>
+#include <string_view>
 
 #include "report/run_files.h"
+#include "report/run_view.h"
 #include "report/training_page.h"
 
 namespace normscope {
+
+// What results.json of a command says; none: the command is not known. Throws InputError if the results are
+// not what the command writes.
+std::optional<RunView> results_view(std::string_view command, const nlohmann::ordered_json& results,
+                                    const nlohmann::ordered_json& config);
 
 class RunsReport {
  public:
@@ -29,7 +37,10 @@ class RunsReport {
     std::string seed;
     nlohmann::ordered_json options;
     TrainingLog log;
+    std::vector<RunView::Map> maps;
+    ReportTable beside;
   };
+  static void add_beside(Page& page, const std::string& command, const std::vector<const Known*>& group);
   void keep_what_fits(PageSection& section);
 
   Options options_;

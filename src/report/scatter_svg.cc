@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "normscope/report.h"
 #include "report/draw.h"
+#include "report/scatter.h"
 
 namespace normscope {
 namespace {

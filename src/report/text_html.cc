@@ -6,8 +6,9 @@
 #include <cmath>
 
 #include "core/utf8.h"
-#include "normscope/report.h"
 #include "report/draw.h"
+#include "report/page.h"
+#include "report/text.h"
 
 namespace normscope {
 namespace {

@@ -1,7 +1,7 @@
 // Curves of more points than a figure can show.
 #include <algorithm>
 
-#include "normscope/report.h"
+#include "report/curves.h"
 #include "report/draw.h"
 
 namespace normscope {

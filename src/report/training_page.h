@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "normscope/report.h"
+#include "report/curves.h"
 #include "report/run_files.h"
 
 namespace normscope {

@@ -2,65 +2,121 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace normscope {
+namespace {
 
-std::string vocab_verdict(const VocabRun& run) {
-  const KeysRun::Set& set = run.keys.sets.at(0);
-  const std::size_t lost = set.counts.tied + set.counts.unselectable;
+// Those whose mixture beats a token, the heaviest first.
+std::string covers_of(const VocabToken& token) {
+  constexpr std::size_t most = 4;
+  std::vector<VocabTerm> cover = token.cover;
+  std::sort(cover.begin(), cover.end(), [](const VocabTerm& a, const VocabTerm& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+  });
+  std::string text;
+  for (std::size_t k = 0; k < std::min(most, cover.size()); ++k) {
+    const auto& [id, weight, word] = cover[k];
+    text += fmt::format("{}{}", k > 0 ? ", " : "",
+                        word.empty() ? std::to_string(id) : fmt::format("{} ({})", word, id));
+  }
+  if (cover.size() > most) text += fmt::format(", … ({} in all)", cover.size());
+  return text.empty() ? "–" : text;
+}
+
+std::vector<ReportTable> token_tables(const VocabResult& result) {
+  std::vector<ReportTable> tables;
+  const std::size_t lost = result.counts.tied + result.counts.unselectable;
+  if (result.never_alone && !result.never_alone->empty() && result.settings.limit > 0)
+    tables.push_back(
+        vocab_table("Tokens that can never win alone", *result.never_alone, result.settings.limit, lost));
+  if (result.smallest_margins && !result.smallest_margins->empty())
+    tables.push_back(vocab_table("Selectable tokens with the smallest margins", *result.smallest_margins,
+                                 result.settings.limit, result.counts.selectable));
+  return tables;
+}
+
+}  // namespace
+
+std::string vocab_verdict(const VocabResult& result) {
+  const KeyCounts& counts = result.counts;
+  const std::size_t lost = counts.tied + counts.unselectable;
   const std::string undecided =
-      set.counts.undecided > 0
+      counts.undecided > 0
           ? fmt::format(" {} more are undecided: rational arithmetic would need more than it may take.",
-                        set.counts.undecided)
+                        counts.undecided)
           : "";
   if (lost == 0 && !undecided.empty())
-    return fmt::format("Of {} tokens, {} are the likeliest under some hidden state.", set.n,
-                       set.counts.selectable) +
+    return fmt::format("Of {} tokens, {} are the likeliest under some hidden state.", result.tokens,
+                       counts.selectable) +
            undecided;
   if (lost == 0)
     return fmt::format(
-        "Each of the {} tokens is the likeliest under some hidden state: none is unargmaxable.", set.n);
+        "Each of the {} tokens is the likeliest under some hidden state: none is unargmaxable.",
+        result.tokens);
   return fmt::format(
              "Of {} tokens, {} can never be the single likeliest: {} unselectable (no hidden state puts them "
-             "on "
-             "top), {} tied (never alone).",
-             set.n, lost, set.counts.unselectable, set.counts.tied) +
+             "on top), {} tied (never alone).",
+             result.tokens, lost, counts.unselectable, counts.tied) +
          undecided;
 }
 
-ReportTable vocab_table(const std::string& title, const std::vector<VocabRun::Token>& tokens,
+ReportTable vocab_table(const std::string& title, const std::vector<VocabToken>& tokens, std::size_t most,
                         std::size_t whole) {
+  const std::size_t shown = std::min(most, tokens.size());
   ReportTable table{title, {{"id", "token", "verdict", "robust", "margin or depth", "covered by"}}};
-  if (tokens.size() < whole) table.title += fmt::format(", {} of {}", tokens.size(), whole);
-  for (const VocabRun::Token& token : tokens)
-    table.rows.push_back({std::to_string(token.id), token.text.empty() ? "–" : token.text,
+  if (shown < whole) table.title += fmt::format(", {} of {}", shown, whole);
+  for (std::size_t k = 0; k < shown; ++k) {
+    const VocabToken& token = tokens[k];
+    const double size = token.verdict == Verdict::unselectable ? token.depth : token.margin;
+    table.rows.push_back({std::to_string(token.id), token.token.empty() ? "–" : token.token,
                           name_of(token.verdict), token.robust ? "yes" : "no",
-                          token.verdict == Verdict::tied ? "–" : fmt::format("{:.4g}", token.size),
-                          token.covers.empty() ? "–" : token.covers});
+                          token.verdict == Verdict::tied ? "–" : fmt::format("{:.4g}", size),
+                          covers_of(token)});
+  }
   return table;
 }
 
-Page vocab_page(const VocabRun& run, const Provenance& provenance, std::string data) {
-  Page page = keys_page(run.keys, provenance, std::move(data));
+Page vocab_page(const VocabResult& result, const std::string& source, const KeySet& set, std::string data) {
+  const KeysRun keys{source, "none", result.settings.margin == Margins::bound, {summary_of(set)}};
+  Page page = keys_page(keys, result.made, std::move(data));
   page.title = "Which tokens a model can put on top";
-  page.verdict = vocab_verdict(run);
+  page.verdict = vocab_verdict(result);
   page.paragraphs = {
-      fmt::format("{}.", run.keys.source),
+      fmt::format("{}.", source),
       fmt::format("A token's logit is h·w{}, with w its row of the output matrix and h the hidden state. A "
                   "token is selectable if some h gives it the strictly highest logit; otherwise greedy "
                   "decoding can never produce it, whatever the text. All of space counts for h: what the "
                   "last norm lets through is less. Witnesses and covers of all tokens are in "
                   "certificates.safetensors.",
-                  run.biased ? " + b" : "")};
-  const KeyCounts& counts = run.keys.sets.at(0).counts;
-  if (!run.lost.empty())
-    page.tables.push_back(
-        vocab_table("Tokens that can never win alone", run.lost, counts.tied + counts.unselectable));
-  if (!run.nearest.empty())
-    page.tables.push_back(
-        vocab_table("Selectable tokens with the smallest margins", run.nearest, counts.selectable));
+                  result.bias ? " + b" : "")};
+  for (ReportTable& table : token_tables(result)) page.tables.push_back(std::move(table));
   return page;
+}
+
+RunView vocab_view(const VocabResult& result, const Provenance& made) {
+  const std::string source = fmt::format(
+      "{}{}, {}, {} × {}{}", result.settings.source, result.settings.embeddings ? ": word embeddings" : "",
+      name_of(result.settings.dtype), result.tokens, result.d, result.bias ? ", with bias" : "");
+  RunView view;
+  view.section.verdict = vocab_verdict(result);
+  view.section.paragraphs = {source + ". " + settings_text(made) + "."};
+  const KeysRun keys{source,
+                     "none",
+                     false,
+                     {{result.tokens, result.d, result.rank, result.counts, result.robust_counts, {}, {}}}};
+  view.beside = keys_table(keys, 1);
+  view.beside.title = "Tokens by verdict";
+  for (auto& row : view.beside.rows) row.pop_back();  // margins: results.json has the smallest only
+  view.beside.rows[0][0] = "source";
+  view.beside.rows[0][1] = "tokens";
+  view.beside.rows[1][0] = result.settings.source;
+  view.section.tables = token_tables(result);
+  view.section.tables.insert(view.section.tables.begin(), view.beside);
+  for (ReportTable& table : view.section.tables)
+    table.rows.resize(std::min(table.rows.size(), RunView::most_rows + 1));
+  return view;
 }
 
 }  // namespace normscope

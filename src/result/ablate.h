@@ -129,7 +129,8 @@ struct AblateResult {
       visit("prompts", self.prompts, "of each kind of the retrieval probe");
       visit("probe_length", self.probe_length, "random tokens of a prompt, which come twice");
       visit("tolerated", self.tolerated,
-            "share of the retrieval above chance that 'not worse' must exclude losing");
+            "share of the retrieval above chance that 'not worse' must exclude losing",
+            {.low = 0, .high = 1});
       visit("probe_tokens", self.probe_tokens, "where random tokens were drawn from");
     }
   };
@@ -146,9 +147,9 @@ struct AblateResult {
   std::vector<AblateRowResult> rows;
 
   static void describe(auto& visit, auto& self) {
-    visit("command", self.command, "ablate");
+    visit("command", self.command, "ablate", {.always = "ablate"});
     Provenance::describe(visit, self.made);
-    visit("seconds", self.seconds, "time of the passes, without reading and writing");
+    visit("seconds", self.seconds, "time of the passes, without reading and writing", {.low = 0});
     visit("settings", self.settings, "the options as resolved");
     visit("family", self.family, "of the model");
     visit("norm", self.norm, "in front of attention, as trained");
@@ -156,7 +157,7 @@ struct AblateResult {
     visit("measured_loss", self.measured_loss, "of which tokens");
     visit("verdict", self.verdict, "in a sentence");
     visit("notes", self.notes, "what was done and what to know, in sentences");
-    visit("rows", self.rows, "the model as trained first, then one entry per change");
+    visit("rows", self.rows, "the model as trained first, then one entry per change", {.least = 1});
   }
 };
 

@@ -25,12 +25,12 @@ struct CollapseUsed {
   std::optional<std::size_t> stride;
 
   static void describe(auto& visit, auto& self) {
-    visit("tokens", self.tokens, "N, of every sample");
-    visit("dim", self.dim, "dimensions of a token");
-    visit("heads", self.heads, "of attention");
+    visit("tokens", self.tokens, "N, of every sample", {.low = 1});
+    visit("dim", self.dim, "dimensions of a token", {.low = 1});
+    visit("heads", self.heads, "of attention", {.low = 1});
     visit("feed_forward", self.feed_forward, "hidden width where a variant has that part; 0: none has");
-    visit("layers", self.layers, "passed through");
-    visit("samples", self.samples, "starts, or windows of the text");
+    visit("layers", self.layers, "passed through", {.low = 1});
+    visit("samples", self.samples, "starts, or windows of the text", {.low = 1});
     visit("variants", self.variants, "which parts of a block are on");
     visit("masks", self.masks, "as given");
     visit("norms", self.norms, "as given");
@@ -47,12 +47,13 @@ struct CollapseUsed {
     visit("start", self.start, "where the tokens start");
     visit("precision", self.precision, "of the forward pass");
     visit("spectrum", self.spectrum, "singular values and ranks were computed");
-    visit("eps", self.eps, "of the norms");
+    visit("eps", self.eps, "of the norms", {.low = 0});
     visit.when(self.model.has_value(), "model", self.model, "the trained model");
     visit.when(self.family.has_value(), "family", self.family, "of the model");
     visit.when(self.own_mask.has_value(), "own_mask", self.own_mask, "the mask the model was trained with");
     visit.when(self.text.has_value(), "text", self.text, "the file that the model read");
-    visit.when(self.stride.has_value(), "stride", self.stride, "tokens from one window to the next");
+    visit.when(self.stride.has_value(), "stride", self.stride, "tokens from one window to the next",
+               {.low = 1});
   }
 };
 
@@ -64,7 +65,7 @@ struct CollapseRateResult {
     visit("factor", rate.factor, "share of μ/‖X‖ left after each layer, geometric mean over samples");
     visit("low", rate.low, "lower end of its 95 % interval; null: one sample has none");
     visit("high", rate.high, "its upper end");
-    visit("samples", rate.samples, "the factor of each sample");
+    visit("samples", rate.samples, "the factor of each sample", {.least = 1});
     visit("layers", rate.layers, "of the first sample that were fitted, down to rounding");
   }
 };
@@ -95,11 +96,10 @@ struct TheoremResult {
   std::optional<std::size_t> violations;
 
   static void describe(auto& visit, auto& self) {
-    visit("assumptions", self.assumptions, "what the theorem asks of the run");
+    visit("assumptions", self.assumptions, "what the theorem asks of the run", {.least = 1});
     visit("bound", self.bound,
           "per layer, mean over samples: of μ for theorem 1, of μ/‖X‖ for the others; null: it does not "
-          "speak of "
-          "this curve");
+          "speak of this curve");
     visit("violations", self.violations,
           "layers and samples above what the bound allows, by more than rounding explains");
   }
@@ -111,9 +111,9 @@ struct CollapseTheoryResult {
   TheoremResult theorem1, theorem2_diameter, theorem2_radius, corollary1;
 
   static void describe(auto& visit, auto& self) {
-    visit("epsilon", self.epsilon, "least attention weight of all layers and samples");
-    visit("radius", self.radius, "of the mask; null: it has no centre");
-    visit("diameter", self.diameter, "of the mask; null: not strongly connected");
+    visit("epsilon", self.epsilon, "least attention weight of all layers and samples", {.finite = true});
+    visit("radius", self.radius, "of the mask; null: it has no centre", {.low = 1});
+    visit("diameter", self.diameter, "of the mask; null: not strongly connected", {.low = 1});
     visit("theorem1", self.theorem1, "of Wu et al.: without norms");
     visit("theorem2_diameter", self.theorem2_diameter, "with norms; r is the diameter, which is provable");
     visit("theorem2_radius", self.theorem2_radius, "with norms; r is the radius, as one may read it");
@@ -141,14 +141,15 @@ struct CollapseCurveResult {
     visit("norm", self.norm, "by name; none: without");
     visit("placement", self.placement, "of the norm: post, pre or sandwich");
     visit("feed_forward", self.feed_forward, "hidden width; 0: attention only");
-    visit("temperature", self.temperature, "d_QK, of which scores are divided by the root");
-    visit("dropout", self.dropout, "of attention weights and outputs");
+    visit("temperature", self.temperature, "d_QK, of which scores are divided by the root", {.low = 0});
+    visit("dropout", self.dropout, "of attention weights and outputs", {.low = 0, .high = 1});
     visit("rate", self.rate, "how fast the tokens become alike");
-    visit("measures", self.measures, "of the tokens after every layer, by name");
+    visit("measures", self.measures, "of the tokens after every layer, by name",
+          {.members = TokenMeasures::names()});
     visit("singular_values", self.singular_values,
-          "of the tokens, per layer, mean over samples; empty: not asked for");
-    visit("least_weight", self.least_weight, "least attention weight of each layer");
-    visit("entropy", self.entropy, "mean entropy of the attention weights of each layer");
+          "of the tokens, per layer, mean over samples; empty: not asked for", {.low = 0});
+    visit("least_weight", self.least_weight, "least attention weight of each layer", {.finite = true});
+    visit("entropy", self.entropy, "mean entropy of the attention weights of each layer", {.finite = true});
     visit("empty_rows", self.empty_rows, "tokens that the mask lets attend to nothing");
     visit("undefined_rows", self.undefined_rows, "rows that a norm could not scale; they stay 0");
     visit("theory", self.theory, "what the theorems say of it");
@@ -164,13 +165,17 @@ struct CollapseResult {
   std::vector<CollapseCurveResult> curves;
 
   static void describe(auto& visit, auto& self) {
-    visit("command", self.command, "the command this answers");
+    visit("command", self.command, "the command this answers", {.always = "collapse"});
     Provenance::describe(visit, self.made);
-    visit("seconds", self.seconds, "time to compute all curves, without reading and writing");
+    visit("seconds", self.seconds, "time to compute all curves, without reading and writing", {.low = 0});
     visit("settings", self.settings, "the options as resolved");
     visit("verdict", self.verdict, "which curve collapses fastest and which slowest, in a sentence");
-    visit("curves", self.curves, "one per case; of a model, for each of its inits");
+    visit("curves", self.curves, "one per case; of a model, for each of its inits", {.least = 1});
   }
 };
+
+std::string full_name(const CollapseCurve& curve);  // group and name
+// One sentence: which curve collapses fastest, which slowest.
+std::string collapse_verdict(const std::vector<CollapseCurve>& curves);
 
 }  // namespace normscope

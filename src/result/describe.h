@@ -5,33 +5,47 @@
 //     std::size_t selectable = 0, undecided = 0;
 //     static void describe(auto& visit, auto& self) {
 //       visit("selectable", self.selectable, "keys that some query gives the strictly highest score");
-//       visit.when(self.undecided > 0, "undecided", self.undecided, "keys beyond rational arithmetic's
-//       effort");
+//       visit.when(self.undecided > 0, "undecided", self.undecided, "beyond rational arithmetic's effort",
+//                  {.low = 1});
 //     }
 //   };
 //
-// A visitor takes name, field and sentence, in order; `when` marks a field that is there only under a
-// condition. Visitors: json_writer.h, json_reader.h, schema.h. Fields may be numbers, words, enumerations
-// with name_of and values_of, optional ones (null if there is none), lists, Named ones (an object with a
-// member per entry), and structs that describe themselves.
+// A visitor takes name, field, sentence and perhaps Facts, in order; `when` marks a field that is there only
+// under a condition, and is not null then. Visitors: json_writer.h, json_reader.h, schema.h. Fields may be
+// numbers, words, enumerations with name_of and values_of, optional ones (null if there is none), lists,
+// Named ones (an object with a member per entry), and structs that describe themselves.
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace normscope {
 
-// Visits nothing; only there to ask whether something can be visited.
-struct NoVisitor {
-  template <class Field>
-  void operator()(const char*, Field&, const char*) {}
-  template <class Field>
-  void when(bool, const char*, Field&, const char*) {}
+// What is true of a field besides its kind, for the schema; numbers and patterns hold for the entries of a
+// list.
+struct Facts {
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  double low = -infinity, high = infinity;
+  // A number is null if it is not finite; with `finite`, or with a range, it always is, unless `or_null`.
+  bool finite = false, or_null = false;
+  const char *pattern = nullptr, *always = nullptr;  // a regular expression; the only word
+  std::size_t least = 0, most = 0;                   // entries of a list; most 0: any number
+  std::span<const std::string_view> members = {};    // of a Named field, all of them
+  // There if, and only if, another field is one of some words: {"verdict", "tied|unselectable"}.
+  struct {
+    const char *field = nullptr, *words = nullptr;
+  } only_if = {};
+  const char* with = nullptr;  // a field that is there, too
 };
+
+// Visits nothing; only there to ask whether something can be visited.
+struct NoVisitor {};
 
 template <class T>
 concept Described = std::is_class_v<T> && requires(NoVisitor& visit, T& self) {

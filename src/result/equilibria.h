@@ -25,8 +25,8 @@ struct FixedPointResult {
 
   static void describe(auto& visit, auto& self) {
     visit("name", self.name, "A, B, C or S, as in the theory");
-    visit("x", self.x, "where token 2 is, while token 1 is at (0, 1)");
-    visit("y", self.y, "likewise");
+    visit("x", self.x, "where token 2 is, while token 1 is at (0, 1)", {.finite = true});
+    visit("y", self.y, "likewise", {.finite = true});
     visit("multiplier", self.multiplier,
           "of a small distance along the circle, per layer; null where the rows cancel");
     visit("kind", self.kind, "what it does with what is near");
@@ -38,10 +38,10 @@ struct ArcBasinResult {
 
   static void describe(auto& visit, auto& self) {
     auto& arc = self.arc;
-    visit("angles", arc.angles, "of token 2, evenly over the circle");
+    visit("angles", arc.angles, "of token 2, evenly over the circle", {.low = 1});
     visit("apart", arc.apart, "angles from which the tokens stay apart");
-    visit("share", arc.share, "of these in all");
-    visit("formula", arc.formula, "½ − arcsin(1/w)/2π, what the share should be");
+    visit("share", arc.share, "of these in all", {.low = 0, .high = 1});
+    visit("formula", arc.formula, "½ − arcsin(1/w)/2π, what the share should be", {.finite = true});
     visit("mismatches", arc.mismatches, "angles whose fate the arcs do not tell");
     visit("zero_rows", arc.zero_rows, "angles from which a row became 0");
     visit("unsettled", arc.unsettled, "angles whose fate was not seen");
@@ -56,9 +56,9 @@ struct RankShare {
   static void describe(auto& visit, auto& self) {
     visit("rank", self.rank, "of the tokens after the last layer");
     visit("starts", self.starts, "starts that settled there");
-    visit("share", self.share, "of these in all");
-    visit("low", self.low, "lower end of Wilson's 95 % interval of the share");
-    visit("high", self.high, "its upper end");
+    visit("share", self.share, "of these in all", {.low = 0, .high = 1});
+    visit("low", self.low, "lower end of Wilson's 95 % interval of the share", {.finite = true});
+    visit("high", self.high, "its upper end", {.finite = true});
   }
 };
 
@@ -80,10 +80,11 @@ struct RankSummaryResult {
 
   static void describe(auto& visit, auto& self) {
     auto& rank = self.summary;
-    visit("rank", rank.rank, "k: of the equilibria");
+    visit("rank", rank.rank, "k: of the equilibria", {.low = 1});
     visit("count", rank.count, "how many there are; 0: the square below is negative");
     visit("second_entry_squared", rank.second_entry_squared,
-          "1 − m²/w², the square of the last entry of token m + 1, where m = N − k + 1; 1 for rank 1");
+          "1 − m²/w², the square of the last entry of token m + 1, where m = N − k + 1; 1 for rank 1",
+          {.finite = true});
     visit("enumerated", rank.enumerated, "all of them were built; what follows is null or 0 if not");
     visit("residual", rank.residual, "largest change of an entry by one layer, over all of them");
     visit("stable_rank", rank.stable_rank, "the largest ‖X‖_F²/‖X‖₂²");
@@ -106,9 +107,9 @@ struct TokenPathResult {
   std::size_t zero_rows = 0;
 
   static void describe(auto& visit, auto& self) {
-    visit("start", self.start, "x1, y1, x2, y2");
-    visit("layers", self.layers, "passed through");
-    visit("end", self.end, "x1, y1, x2, y2 after the last");
+    visit("start", self.start, "x1, y1, x2, y2", {.finite = true, .least = 4, .most = 4});
+    visit("layers", self.layers, "passed through", {.low = 1});
+    visit("end", self.end, "x1, y1, x2, y2 after the last", {.finite = true, .least = 4, .most = 4});
     visit("fate", self.fate, "what became of the two tokens");
     visit("zero_rows", self.zero_rows, "rows that became 0, over all layers");
   }
@@ -124,7 +125,7 @@ struct EquilibriaWeightResult {
   std::vector<TokenPathResult> trajectories;
 
   static void describe(auto& visit, auto& self) {
-    visit("w", self.w, "entry above the diagonal of the value matrix");
+    visit("w", self.w, "entry above the diagonal of the value matrix", {.finite = true});
     visit("fixed_points", self.fixed_points, "of token 2 while token 1 is at (0, 1)");
     visit("arc", self.arc, "where token 2 goes while token 1 is at (0, 1)");
     visit("coupled", self.coupled, "ranks at the end, two tokens in the plane, both moving");
@@ -162,23 +163,44 @@ struct EquilibriaResult {
   std::vector<EquilibriaWeightResult> weights;
 
   static void describe(auto& visit, auto& self) {
-    visit("command", self.command, "the command this answers");
+    visit("command", self.command, "the command this answers", {.always = "equilibria"});
     Provenance::describe(visit, self.made);
-    visit("seconds", self.seconds, "time to compute everything, without writing");
-    visit("tokens", self.tokens, "N, of equilibria and final ranks");
-    visit("dim", self.dim, "d, of the same");
-    visit("starts", self.starts, "random starts");
-    visit("steps", self.steps, "layers from each");
+    visit("seconds", self.seconds, "time to compute everything, without writing", {.low = 0});
+    visit("tokens", self.tokens, "N, of equilibria and final ranks", {.low = 1});
+    visit("dim", self.dim, "d, of the same", {.low = 1});
+    visit("starts", self.starts, "random starts", {.low = 1});
+    visit("steps", self.steps, "layers from each", {.low = 1});
     visit("zero_row_policy", self.zero_row_policy, "what happens to rows that cancel, and how many met one");
     visit("rank_tolerance", self.rank_tolerance,
-          "a rank counts the singular values above this share of the largest");
+          "a rank counts the singular values above this share of the largest", {.finite = true});
     visit("settled_change", self.settled_change,
-          "a start is settled if from half the layers on none of them moved by more than this share");
+          "a start is settled if from half the layers on none of them moved by more than this share",
+          {.finite = true});
     visit("settled_step", self.settled_step,
-          "and if the last layer moved no entry by more than this divided by the layers");
+          "and if the last layer moved no entry by more than this divided by the layers", {.finite = true});
     visit("verdict", self.verdict, "what was found, in a sentence");
-    visit("weights", self.weights, "one entry per w");
+    visit("weights", self.weights, "one entry per w", {.least = 1});
   }
 };
+
+// The system of Wu et al. 2024, Theorem 3: two tokens in the plane, and N tokens in d dimensions, at one or
+// more w.
+struct EquilibriaRun {
+  struct Weight {
+    double w = 0;
+    ArcBasin arc;
+    FinalRanks coupled;                // N = 2, d = 2
+    std::vector<RankSummary> by_rank;  // N, d
+    FinalRanks ranks;                  // N, d
+    std::vector<Fate> map;             // cells × cells
+    std::vector<TokenPath> paths;
+  };
+  std::size_t n = 2, d = 2, starts = 0, layers = 0, cells = 0;
+  std::vector<Weight> weights;
+  Provenance provenance;
+};
+std::string equilibria_verdict(const EquilibriaRun& run);
+// What happens to rows that cancel, and how many starts met one.
+std::string zero_row_policy(const EquilibriaRun& run);
 
 }  // namespace normscope

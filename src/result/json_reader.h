@@ -23,7 +23,7 @@ class JsonReader {
   }
 
   template <class Field>
-  void operator()(const char* name, Field& field, const char*) {
+  void operator()(const char* name, Field& field, const char*, const Facts& = {}) {
     const auto found = object_.find(name);
     if (found == object_.end()) throw InputError(fmt::format("{} has no '{}'.", place_, name));
     take(name, *found, field);
@@ -31,7 +31,7 @@ class JsonReader {
   // The condition may rest on fields that are read by now, or on what is not in the file at all; what is
   // there is read.
   template <class Field>
-  void when(bool, const char* name, Field& field, const char*) {
+  void when(bool, const char* name, Field& field, const char*, const Facts& = {}) {
     if (const auto found = object_.find(name); found != object_.end()) take(name, *found, field);
   }
   // To be called last: what nobody asked for.

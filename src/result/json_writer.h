@@ -21,12 +21,12 @@ class JsonWriter {
   JsonWriter& operator=(const JsonWriter&) = delete;
 
   template <class Field>
-  void operator()(const char* name, const Field& field, const char*) {
+  void operator()(const char* name, const Field& field, const char*, const Facts& = {}) {
     member(name);
     value(field);
   }
   template <class Field>
-  void when(bool present, const char* name, const Field& field, const char* sentence) {
+  void when(bool present, const char* name, const Field& field, const char* sentence, const Facts& = {}) {
     if (present) (*this)(name, field, sentence);
   }
 

@@ -28,13 +28,13 @@ struct KeySetResult {
 
   static void describe(auto& visit, auto& self) {
     auto& set = self.set;
-    visit("n", set.n, "keys");
-    visit("d", set.d, "their dimension");
+    visit("n", set.n, "keys", {.low = 1});
+    visit("d", set.d, "their dimension", {.low = 1});
     visit("rank", set.rank, "dimension of the affine hull the verdicts were decided in");
     visit("rank_tolerance", set.rank_tolerance,
           "a direction in which the keys spread less than this (root mean square, along a coordinate of "
-          "average "
-          "size) holds only rounding");
+          "average size) holds only rounding",
+          {.low = 0});
     visit("matrix_rank", set.matrix_rank, "what NumPy's matrix_rank makes of the centred keys");
     visit("counts", set.counts, "keys by verdict");
     visit("robust_counts", set.robust_counts, "the same, only keys whose verdict is robust");
@@ -43,7 +43,8 @@ struct KeySetResult {
     visit.when(set.rank < set.d, "kept", set.kept,
                "the coordinates on which keys were decided and certificates hold exactly");
     visit.when(set.rank < set.d, "left_out", set.left_out,
-               "the largest distance of a key from the flat of these coordinates, judged to be rounding");
+               "the largest distance of a key from the flat of these coordinates, judged to be rounding",
+               {.low = 0});
     visit.when(self.keys.has_value(), "keys", self.keys, "one entry per key, in the order given");
   }
 };
@@ -71,9 +72,10 @@ struct KeysSettings {
     visit("margin", self.margin, "exact, or certified lower bounds");
     visit("exact", self.exact, "every certificate was verified in rational arithmetic");
     visit("prefix", self.prefix, "prefixes were asked about");
-    visit("query_norm", self.query_norm, "R: the largest norm of queries whose weights are told");
-    visit("noise", self.noise, "robust means: against any change of each key of this norm");
-    visit("effort", self.effort, "products of 64-bit words that rational arithmetic may take for one key");
+    visit("query_norm", self.query_norm, "R: the largest norm of queries whose weights are told", {.low = 0});
+    visit("noise", self.noise, "robust means: against any change of each key of this norm", {.low = 0});
+    visit("effort", self.effort, "products of 64-bit words that rational arithmetic may take for one key",
+          {.low = 0});
   }
 };
 
@@ -85,17 +87,18 @@ struct KeysResult {
   std::vector<KeySetResult> sets;
 
   static void describe(auto& visit, auto& self) {
-    visit("version", self.made.version, "of the program");
+    visit("version", self.made.version, "of the program", {.pattern = "^[0-9]+\\.[0-9]+\\.[0-9]+"});
     visit("commit", self.made.commit,
           "it was built from; -dirty after changes, unknown outside a repository");
-    visit("seconds", self.seconds, "time to decide all sets, without reading and writing");
-    visit("threads", self.made.threads, "used; results do not depend on it");
+    visit("seconds", self.seconds, "time to decide all sets, without reading and writing", {.low = 0});
+    visit("threads", self.made.threads, "used; results do not depend on it", {.low = 1});
     visit("isa", self.made.isa, "instruction set the kernels ran with");
     visit("settings", self.settings, "the options as resolved");
     visit.when(self.undefined_rows > 0, "undefined_rows", self.undefined_rows,
-               "rows that the norm could not scale (zero rows, or σ = 0); they became 0");
+               "rows that the norm could not scale (zero rows, or σ = 0); they became 0", {.low = 1});
     visit("sets", self.sets,
-          "one entry per set: one for an n × d file, as many as the first axis says for a batch");
+          "one entry per set: one for an n × d file, as many as the first axis says for a batch",
+          {.least = 1});
   }
 };
 

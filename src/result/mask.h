@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "normscope/mask.h"
 #include "normscope/provenance.h"
 #include "result/describe.h"
 
@@ -31,13 +32,13 @@ struct MaskResult {
 
   static void describe(auto& visit, auto& self) {
     visit("mask", self.mask, "as given");
-    visit("tokens", self.tokens, "n");
+    visit("tokens", self.tokens, "n", {.low = 1});
     visit("edges", self.edges, "pairs of a token and one that it attends to");
-    visit("density", self.density, "edges / n²");
-    visit("sparsity", self.sparsity, "1 − density");
+    visit("density", self.density, "edges / n²", {.low = 0, .high = 1});
+    visit("sparsity", self.sparsity, "1 − density", {.low = 0, .high = 1});
     visit("self_loops", self.self_loops, "tokens that attend to themselves");
     visit("empty_rows", self.empty_rows, "tokens that attend to nothing: their attention is defined as 0");
-    visit("components", self.components, "strongly connected ones");
+    visit("components", self.components, "strongly connected ones", {.low = 1});
     visit("strongly_connected", self.strongly_connected, "every token reaches every token");
     visit("quasi_strongly_connected", self.quasi_strongly_connected, "some token reaches every token");
     visit("centres", self.centres, "tokens that reach every token");
@@ -67,11 +68,18 @@ struct MasksResult {
   std::vector<MaskResult> masks;
 
   static void describe(auto& visit, auto& self) {
-    visit("command", self.command, "the command this answers");
+    visit("command", self.command, "the command this answers", {.always = "mask"});
     Provenance::describe(visit, self.made);
-    visit("seconds", self.seconds, "time to tell the properties, without reading and writing");
-    visit("masks", self.masks, "one entry per mask, in the order given");
+    visit("seconds", self.seconds, "time to tell the properties, without reading and writing", {.low = 0});
+    visit("masks", self.masks, "one entry per mask, in the order given", {.least = 1});
   }
+};
+
+// What figures are made of.
+struct NamedMask {
+  std::string name;
+  Mask mask;
+  MaskProperties properties;
 };
 
 }  // namespace normscope

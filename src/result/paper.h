@@ -28,19 +28,20 @@ struct LanguagePlan {
   std::size_t snapshots = 11;
 
   static void describe(auto& visit, auto& self) {
-    visit("corpus", self.corpus, "what it is trained on, by name or file");
+    visit("corpus", self.corpus, "what it is trained on, by name or file", {.pattern = "."});
     visit("tokenizer", self.tokenizer, "by name");
-    visit("seeds", self.seeds, "how many of the plan's");
-    visit("batch", self.batch, "texts of a step");
-    visit("context", self.context, "tokens of a text");
-    visit("steps", self.steps, "of training");
-    visit("evaluate_every", self.evaluate_every, "steps");
-    visit("learning_rate", self.learning_rate, "of Adam at the start");
+    visit("seeds", self.seeds, "how many of the plan's", {.low = 1});
+    visit("batch", self.batch, "texts of a step", {.low = 1});
+    visit("context", self.context, "tokens of a text", {.low = 1});
+    visit("steps", self.steps, "of training", {.low = 1});
+    visit("evaluate_every", self.evaluate_every, "steps", {.low = 1});
+    visit("learning_rate", self.learning_rate, "of Adam at the start", {.low = 0});
     visit("most_tokens", self.most_tokens, "of the corpus; 0: all");
-    visit("held_out", self.held_out, "windows to measure losses on");
-    visit("windows", self.windows, "to decide keys of, after training");
-    visit("trend_windows", self.trend_windows, "and on the way");
-    visit("snapshots", self.snapshots, "at so many evaluations, the first and the last among them");
+    visit("held_out", self.held_out, "windows to measure losses on", {.low = 1});
+    visit("windows", self.windows, "to decide keys of, after training", {.low = 1});
+    visit("trend_windows", self.trend_windows, "and on the way", {.low = 1});
+    visit("snapshots", self.snapshots, "at so many evaluations, the first and the last among them",
+          {.low = 1});
   }
 };
 
@@ -56,17 +57,17 @@ struct SentimentPlan {
   double learning_rate = 5e-3;
 
   static void describe(auto& visit, auto& self) {
-    visit("reviews", self.reviews, "what it is trained on, by name or file");
+    visit("reviews", self.reviews, "what it is trained on, by name or file", {.pattern = "."});
     visit("tokenizer", self.tokenizer, "by name");
-    visit("seeds", self.seeds, "how many of the plan's");
-    visit("batch", self.batch, "texts of a step");
-    visit("most_tokens", self.most_tokens, "of a text");
-    visit("feed_forward", self.feed_forward, "hidden units");
+    visit("seeds", self.seeds, "how many of the plan's", {.low = 1});
+    visit("batch", self.batch, "texts of a step", {.low = 1});
+    visit("most_tokens", self.most_tokens, "of a text", {.low = 1});
+    visit("feed_forward", self.feed_forward, "hidden units", {.low = 1});
     visit("training_texts", self.training_texts, "evenly spaced; 0: all");
     visit("test_texts", self.test_texts, "evenly spaced; 0: all");
-    visit("steps", self.steps, "of training");
-    visit("evaluate_every", self.evaluate_every, "steps");
-    visit("learning_rate", self.learning_rate, "of Adam at the start");
+    visit("steps", self.steps, "of training", {.low = 1});
+    visit("evaluate_every", self.evaluate_every, "steps", {.low = 1});
+    visit("learning_rate", self.learning_rate, "of Adam at the start", {.low = 0});
   }
 };
 
@@ -76,8 +77,8 @@ struct SentencePlan {
   std::size_t count = 200;
 
   static void describe(auto& visit, auto& self) {
-    visit("reviews", self.reviews, "where the sentences come from, by name or file");
-    visit("count", self.count, "sentences");
+    visit("reviews", self.reviews, "where the sentences come from, by name or file", {.pattern = "."});
+    visit("count", self.count, "sentences", {.low = 1});
   }
 };
 
@@ -97,13 +98,13 @@ struct PaperPlan {
   bool has(std::string_view part) const { return std::find(parts.begin(), parts.end(), part) != parts.end(); }
 
   static void describe(auto& visit, auto& self) {
-    visit("parts", self.parts, "what is rerun, in this order");
-    visit("seeds", self.seeds, "of the trainings");
-    visit("steps", self.steps, "of the majority runs in 8 dimensions");
-    visit("steps_3d", self.steps_3d, "at most, of those in 3");
-    visit("draws", self.draws, "of the heat maps");
-    visit("samples", self.samples, "of the collapse runs with 12 layers");
-    visit("deep_samples", self.deep_samples, "of those with 128");
+    visit("parts", self.parts, "what is rerun, in this order", {.least = 1});
+    visit("seeds", self.seeds, "of the trainings", {.least = 1});
+    visit("steps", self.steps, "of the majority runs in 8 dimensions", {.low = 1});
+    visit("steps_3d", self.steps_3d, "at most, of those in 3", {.low = 1});
+    visit("draws", self.draws, "of the heat maps", {.low = 1});
+    visit("samples", self.samples, "of the collapse runs with 12 layers", {.low = 1});
+    visit("deep_samples", self.deep_samples, "of those with 128", {.low = 1});
     visit("models", self.models, "pretrained, by the names they are opened by");
     visit("text", self.text, "file that they read, and sentences come from; empty: built in");
     visit.when(self.language.has_value(), "language", self.language, "how the language model is trained");
@@ -116,11 +117,12 @@ struct ClaimResult {
   std::string where, claim, published, measured, verdict, why;
 
   static void describe(auto& visit, auto& self) {
-    visit("where", self.where, "figure, table or section");
-    visit("claim", self.claim, "in the paper's words, shortened");
-    visit("published", self.published, "value, with its unit");
-    visit("measured", self.measured, "mean and interval, over how many seeds");
-    visit("verdict", self.verdict, "holds, holds only if …, does not hold, open, or the answer");
+    visit("where", self.where, "figure, table or section", {.pattern = "."});
+    visit("claim", self.claim, "in the paper's words, shortened", {.pattern = "."});
+    visit("published", self.published, "value, with its unit", {.pattern = "."});
+    visit("measured", self.measured, "mean and interval, over how many seeds", {.pattern = "."});
+    visit("verdict", self.verdict, "holds, holds only if …, does not hold, open, or the answer",
+          {.pattern = "."});
     visit("why", self.why, "the evidence, in a sentence or two");
   }
 };
@@ -132,10 +134,10 @@ struct PaperResult {
 
   static void describe(auto& visit, auto& self) {
     std::string command = "paper";
-    visit("command", command, "paper");
+    visit("command", command, "paper", {.always = "paper"});
     Provenance::describe(visit, self.made);
     PaperPlan::describe(visit, self.plan);
-    visit("claims", self.claims, "each with its verdict");
+    visit("claims", self.claims, "each with its verdict", {.least = 1});
   }
 };
 

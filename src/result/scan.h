@@ -33,15 +33,20 @@ struct ScanSetResult {
           "of the unselectable: those that no rounding of the keys can have made so; null: not known");
     visit("rank", self.rank, "of the largest set decided");
     visit("verdicts", self.verdicts,
-          "a letter per token: s selectable, t tied, u unselectable, ? not decided");
+          "a letter per token: s selectable, t tied, u unselectable, ? not decided",
+          {.pattern = "^[stu?]+$"});
     visit("places", self.places, "a place with that verdict; null: every place that sees the token");
-    visit("margins", self.margins, "of the selectable, from that place; 0: not measured there");
+    visit("margins", self.margins, "of the selectable, from that place; 0: not measured there",
+          {.low = 0, .or_null = true});
     visit.when(!self.robust.empty(), "robust", self.robust,
-               "a letter per token: u unselectable whatever the rounding of the keys, - not so");
+               "a letter per token: u unselectable whatever the rounding of the keys, - not so",
+               {.pattern = "^[u-]+$"});
     visit.when(!self.largest_weights.empty(), "largest_weights", self.largest_weights,
-               "softmax weight that a reachable query can give each token, from below, to within 0.1 %");
+               "softmax weight that a reachable query can give each token, from below, to within 0.1 %",
+               {.low = 0, .high = 1});
     visit.when(!self.largest_weights.empty(), "weight_places", self.weight_places,
-               "the places that weights are from: the last, or one for each stretch of a sliding window");
+               "the places that weights are from: the last, or one for each stretch of a sliding window",
+               {.with = "largest_weights"});
   }
 };
 
@@ -55,8 +60,9 @@ struct ScanHeadResult {
     visit("head", self.head, "counted from 0");
     visit("key_head", self.key_head, "whose keys it uses");
     visit("wins", self.wins, "per token: queries that gave it the highest weight");
-    visit("entropy", self.entropy, "of the attention weights, nats, mean over queries");
-    visit("largest_weight", self.largest_weight, "highest weight of a query, mean over queries");
+    visit("entropy", self.entropy, "of the attention weights, nats, mean over queries", {.low = 0});
+    visit("largest_weight", self.largest_weight, "highest weight of a query, mean over queries",
+          {.low = 0, .high = 1});
     visit.when(self.keys.has_value(), "keys", self.keys, "the head space: any query");
     visit.when(self.reachable.has_value(), "reachable", self.reachable,
                "the same keys, for the queries the layer can form");
@@ -138,14 +144,15 @@ struct ScanResult {
   std::optional<std::vector<ScanWindowResult>> windows;
 
   static void describe(auto& visit, auto& self) {
-    visit("command", self.command, "scan");
+    visit("command", self.command, "scan", {.always = "scan"});
     Provenance::describe(visit, self.made);
-    visit("seconds", self.seconds, "time of the pass and of the verdicts, without reading");
+    visit("seconds", self.seconds, "time of the pass and of the verdicts, without reading", {.low = 0});
     visit("settings", self.settings, "the options as resolved");
     visit("family", self.family, "of the model");
     visit("verdict", self.verdict, "in a sentence");
     visit("spaces", self.spaces, "by name: tokens that cannot be selected");
-    visit.when(self.windows.has_value(), "windows", self.windows, "one entry per window of the text");
+    visit.when(self.windows.has_value(), "windows", self.windows, "one entry per window of the text",
+               {.least = 1});
   }
 };
 

@@ -1,25 +1,32 @@
 #pragma once
 // JSON Schema (2020-12) of what json_writer.h writes.
+#include <fmt/format.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "result/describe.h"
 
 namespace normscope {
 
-// A visitor of describe.h that notes names, types and sentences.
+// A visitor of describe.h that notes names, types, sentences and facts.
 class SchemaWriter {
  public:
   using Json = nlohmann::ordered_json;
 
   template <class Field>
-  void operator()(const char* name, const Field&, const char* sentence) {
+  void operator()(const char* name, const Field&, const char* sentence, const Facts& facts = {}) {
     required_.push_back(name);
-    add<Field>(name, sentence);
+    add<Field>(name, sentence, facts);
   }
   template <class Field>
-  void when(bool, const char* name, const Field&, const char* sentence) {
-    add<Field>(name, sentence);
+  void when(bool, const char* name, const Field&, const char* sentence, const Facts& facts = {}) {
+    if constexpr (FieldKind<Field>::optional)
+      add<typename FieldKind<Field>::Inner>(name, sentence, facts);
+    else
+      add<Field>(name, sentence, facts);
   }
 
   template <class T>
@@ -29,12 +36,17 @@ class SchemaWriter {
       SchemaWriter writer;
       const T plain{};
       T::describe(writer, plain);
-      return {{"type", "object"},
-              {"required", writer.required_},
-              {"additionalProperties", false},
-              {"properties", writer.properties_}};
+      Json schema = {{"type", "object"},
+                     {"required", writer.required_},
+                     {"additionalProperties", false},
+                     {"properties", writer.properties_}};
+      if (!writer.rules_.empty()) schema["allOf"] = writer.rules_;
+      return schema;
     } else if constexpr (Kind::optional) {
-      return {{"anyOf", {of<typename Kind::Inner>(), {{"type", "null"}}}}};
+      Json schema = of<typename Kind::Inner>();
+      if (schema.contains("enum")) schema["enum"].push_back(nullptr);
+      if (schema.contains("type") && schema["type"].is_string()) schema["type"] = {schema["type"], "null"};
+      return schema;
     } else if constexpr (Kind::named) {
       return {{"type", "object"}, {"additionalProperties", of<typename Kind::Inner>()}};
     } else if constexpr (Kind::list) {
@@ -58,18 +70,47 @@ class SchemaWriter {
 
  private:
   template <class Field>
-  void add(const char* name, const char* sentence) {
-    Json property = of<std::remove_cvref_t<Field>>();
-    property["description"] = sentence;
-    properties_[name] = std::move(property);
+  void add(const char* name, const char* sentence, const Facts& facts) {
+    Json& property = properties_[name] = {{"description", sentence}};
+    property.update(of<Field>());
+    Json* each = &property;
+    while (each->contains("items")) each = &(*each)["items"];
+    const bool ranged = std::isfinite(facts.low) || std::isfinite(facts.high);
+    if ((facts.finite || ranged) && !facts.or_null && !FieldKind<Field>::optional &&
+        (*each)["type"] != "integer")
+      (*each)["type"] = "number";
+    if (std::isfinite(facts.low)) (*each)["minimum"] = static_cast<std::int64_t>(facts.low);
+    if (std::isfinite(facts.high)) (*each)["maximum"] = static_cast<std::int64_t>(facts.high);
+    if (facts.pattern != nullptr) (*each)["pattern"] = facts.pattern;
+    if (facts.always != nullptr) property = {{"description", sentence}, {"const", facts.always}};
+    if (facts.least > 0) property["minItems"] = facts.least;
+    if (facts.most > 0) property["maxItems"] = facts.most;
+    if (!facts.members.empty()) name_members(property, facts.members);
+    const Json there = {{"required", {name}}};
+    if (facts.only_if.field != nullptr) {
+      const std::string words = fmt::format("^({})$", facts.only_if.words);
+      rules_.push_back({{"if", {{"properties", {{facts.only_if.field, {{"pattern", words}}}}}}},
+                        {"then", there},
+                        {"else", {{"not", there}}}});
+    }
+    if (facts.with != nullptr) rules_.push_back({{"if", there}, {"then", {{"required", {facts.with}}}}});
   }
-  Json required_ = Json::array(), properties_ = Json::object();
+  static void name_members(Json& property, std::span<const std::string_view> names) {
+    const Json each = std::exchange(property["additionalProperties"], false);
+    for (const std::string_view name : names) {
+      property["required"].push_back(name);
+      property["properties"][std::string(name)] = each;
+    }
+  }
+
+  Json required_ = Json::array(), properties_ = Json::object(), rules_ = Json::array();
 };
 
 template <Described T>
-nlohmann::ordered_json schema_of(const std::string& title) {
+nlohmann::ordered_json schema_of(const std::string& title, const std::string& sentence = {}) {
   nlohmann::ordered_json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                                    {"title", title}};
+  if (!sentence.empty()) schema["description"] = sentence;
   schema.update(SchemaWriter::of<T>());
   return schema;
 }

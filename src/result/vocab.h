@@ -19,7 +19,7 @@ struct VocabTerm {
 
   static void describe(auto& visit, auto& self) {
     visit("id", self.id, "of the token");
-    visit("weight", self.weight, "above 0");
+    visit("weight", self.weight, "above 0", {.low = 0, .high = 1});
     visit.when(!self.token.empty(), "token", self.token, "as the vocabulary spells it");
   }
 };
@@ -42,19 +42,22 @@ struct VocabToken {
     visit("robust", self.robust,
           "no change of the rows within the rounding of their dtype alters the verdict");
     visit.when(self.verdict == Verdict::selectable, "margin", self.margin,
-               "distance to the hull of the others, or a lower bound of it");
+               "distance to the hull of the others, or a lower bound of it",
+               {.low = 0, .or_null = true, .only_if = {"verdict", "selectable"}});
     visit.when(self.verdict == Verdict::unselectable, "depth", self.depth,
-               "a lower bound of the distance to the boundary of the others' hull");
+               "a lower bound of the distance to the boundary of the others' hull",
+               {.low = 0, .only_if = {"verdict", "unselectable"}});
     visit.when(
         !self.exact_witness.empty(), "exact_witness", self.exact_witness,
         "a hidden state that puts the token on top, as integers or fractions, when no doubles pass the "
-        "exact test");
+        "exact test",
+        {.pattern = "^-?[0-9]+(/[0-9]+)?$"});
     visit.when(!self.cover.empty(), "cover", self.cover,
                "other tokens whose convex combination reproduces the token's row");
     visit.when(!self.interior.empty(), "interior", self.interior,
                "tokens that reproduce the row and span the hull");
     visit.when(self.verdict == Verdict::tied, "tied_with", self.tied_with,
-               "the other tokens that share the top score");
+               "the other tokens that share the top score", {.least = 1, .only_if = {"verdict", "tied"}});
     visit.when(self.verified.has_value(), "verified", self.verified,
                "the certificate was checked in rational arithmetic");
   }
@@ -92,14 +95,14 @@ struct VocabResult {
   std::optional<std::vector<VocabToken>> smallest_margins, never_alone;
 
   static void describe(auto& visit, auto& self) {
-    visit("version", self.made.version, "of the program");
+    visit("version", self.made.version, "of the program", {.pattern = "^[0-9]+\\.[0-9]+\\.[0-9]+"});
     visit("commit", self.made.commit, "it was built from");
-    visit("seconds", self.seconds, "time to decide, without reading and writing");
-    visit("threads", self.made.threads, "used; results do not depend on it");
+    visit("seconds", self.seconds, "time to decide, without reading and writing", {.low = 0});
+    visit("threads", self.made.threads, "used; results do not depend on it", {.low = 1});
     visit("isa", self.made.isa, "instruction set the kernels ran with");
     visit("settings", self.settings, "the options as resolved");
-    visit("tokens", self.tokens, "rows of the matrix");
-    visit("d", self.d, "their dimension");
+    visit("tokens", self.tokens, "rows of the matrix", {.low = 1});
+    visit("d", self.d, "their dimension", {.low = 1});
     visit("rank", self.rank, "dimension of the affine hull the verdicts were decided in");
     visit("bias", self.bias, "scores have an offset per token");
     visit("counts", self.counts, "tokens by verdict");

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "embedded.h"
-#include "normscope/report.h"
 #include "record/json.h"
+#include "report/curves.h"
 #include "serve/metrics.h"
 #include "serve/pages.h"
 #include "serve/request.h"
@@ -27,15 +27,13 @@ constexpr const char* kOwnPolicy =
 // neither read another answer of this server nor ask anyone for anything.
 constexpr const char* kReportPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; "
-    "base-uri "
-    "'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads";
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads";
 constexpr const char* kFilePolicy =
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
 constexpr const char* kPagePolicy =
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src "
-    "'self' "
-    "data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; worker-src 'self' blob:; base-uri "
-    "'none'; form-action 'none'; frame-ancestors 'none'";
+    "'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; worker-src 'self' blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 Answer page_answer(std::string html) {
   Answer given;

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <ctime>
 
-#include "normscope/report.h"
+#include "normscope/error.h"
+#include "report/page.h"
+#include "report/runs_page.h"
 #include "serve/request.h"
 
 namespace normscope::serve {
@@ -169,8 +171,27 @@ bool object_list(const Json& value) {
   return value.is_array() && !value.empty() && value.front().is_object();
 }
 
+std::string report_table(const ReportTable& table) {
+  if (table.rows.size() < 2) return "";
+  std::string html = fmt::format("<section><h2>{}</h2>\n", escape_markup(table.title));
+  const bool folded = table.rows.size() > kMostUnfolded && table.title != "Claims";
+  if (folded) html += fmt::format("<details><summary>{} rows</summary>\n", table.rows.size() - 1);
+  html += "<div class=\"wide\"><table>\n";
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    html += "<tr>";
+    for (const std::string& cell : table.rows[r])
+      html += (r == 0 ? "<th scope=\"col\">" : "<td>") + escape_markup(cell) + (r == 0 ? "</th>" : "</td>");
+    html += "</tr>\n";
+  }
+  return html + (folded ? "</table></div>\n</details></section>\n" : "</table></div>\n</section>\n");
+}
+
+std::string verdict_part(const std::string& verdict) {
+  return verdict.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(verdict));
+}
+
 // The verdict and the claims, then the pictures, then the rest.
-std::string results_part(const Folder& folder, const std::string& pictures) {
+std::string results_part(const Folder& folder, const Run& run, const std::string& pictures) {
   const auto file = folder.file("results.json");
   if (!file) return pictures;
   if (file->size > kLargestResults) {
@@ -184,9 +205,18 @@ std::string results_part(const Folder& folder, const std::string& pictures) {
   if (!results || !results->is_object())
     return pictures + "<p class=\"faint\">results.json cannot be read: it is not a JSON object.</p>\n";
   std::string html, tables;
+  try {
+    if (const auto view = results_view(run.command, *results, run_config(folder).value_or(Json()))) {
+      const PageSection& section = view->section;
+      for (const ReportTable& table : section.tables) tables += report_table(table);
+      return verdict_part(section.verdict) + report_table(section.claims) + pictures + tables;
+    }
+  } catch (const InputError& error) {
+    return pictures + fmt::format("<p class=\"faint\">results.json cannot be shown: {}</p>\n",
+                                  escape_markup(error.what()));
+  }
   if (results->contains("verdict") && (*results)["verdict"].is_string())
-    html +=
-        fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup((*results)["verdict"].get<std::string>()));
+    html += verdict_part((*results)["verdict"].get<std::string>());
   for (const auto& [name, value] : results->items()) {
     if (!object_list(value)) continue;
     (name == "claims" ? html : tables) += objects_table(name, value);
@@ -200,7 +230,7 @@ void add_option_rows(std::string& html, std::size_t& rows, const Json& options) 
     if (value.is_object()) {
       add_option_rows(html, rows, value);
     } else {
-      html += scope_row(spaced(name), brief(value));
+      html += scope_row(spaced(name), setting_text(name, value));
     }
   }
 }
@@ -278,8 +308,7 @@ std::string list_page(const std::vector<fs::path>& roots, const RunList& list) {
   std::string html = "<h1>Runs</h1>\n<p class=\"faint\">below " + where + "</p>\n";
   html +=
       "<p><input id=\"filter\" type=\"search\" placeholder=\"Filter: words of name, command, state, "
-      "settings\" "
-      "aria-label=\"Filter runs\" autocomplete=\"off\" spellcheck=\"false\"> <span id=\"count\" "
+      "settings\" aria-label=\"Filter runs\" autocomplete=\"off\" spellcheck=\"false\"> <span id=\"count\" "
       "class=\"faint\" role=\"status\"></span></p>\n<div id=\"runs\" data-refresh=\"5\">\n";
   if (list.runs.empty()) {
     html +=
@@ -307,7 +336,7 @@ std::string run_page(const std::vector<fs::path>& roots, const Folder& folder, c
   if (files.report) html += "<p><a class=\"button\" href=\"report.html\">Open the report</a></p>\n";
   html += "</div>\n";
   if (files.log) html += curves_part(run);
-  html += "<div id=\"details\" data-refresh=\"0\">\n" + results_part(folder, files.pictures);
+  html += "<div id=\"details\" data-refresh=\"0\">\n" + results_part(folder, run, files.pictures);
   std::vector<Run> inside;
   for (const Run& other : list.runs) {
     if (other.names != run.names) inside.push_back(other);

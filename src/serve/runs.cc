@@ -17,9 +17,10 @@ constexpr std::size_t kMostSettings = 6, kLongestText = 80, kMostListed = 6;
 constexpr std::int64_t kFreshSeconds = 120;
 
 // What a reader of a list would look for first.
-constexpr const char* kTelling[] = {"model",   "file",   "parts", "masks", "mask",   "variants",
-                                    "w",       "n",      "d",     "dim",   "tokens", "layers",
-                                    "classes", "length", "steps", "draws", "starts", "samples"};
+constexpr const char* kTelling[] = {"model",  "source", "file",   "text",     "corpus", "parts",
+                                    "masks",  "mask",   "spaces", "variants", "w",      "n",
+                                    "d",      "dim",    "tokens", "layers",   "heads",  "classes",
+                                    "length", "steps",  "draws",  "starts",   "samples"};
 
 std::string shortened(std::string text) {
   if (text.size() <= kLongestText) return text;
@@ -28,8 +29,12 @@ std::string shortened(std::string text) {
   return text.substr(0, end) + "…";
 }
 
+// What a run did not use (no classes, no text, no variants) is not told.
 void add_setting(Run& run, const std::string& name, const Json& value) {
-  if (run.settings.size() < kMostSettings && !value.is_null()) run.settings.emplace_back(name, brief(value));
+  const std::string text = setting_text(name, value);
+  const bool unused = value == 0 || text.empty() || text == "none" || text == "–";
+  if (run.settings.size() < kMostSettings && (!unused || name.starts_with("norm")))
+    run.settings.emplace_back(name, text);
 }
 
 // The norms and seeds of a training, each once.
@@ -159,6 +164,11 @@ State state_of(const Folder& folder) {
     if (locked || (!results && std::time(nullptr) - log->changed < kFreshSeconds)) return State::running;
   }
   return results ? State::finished : State::stopped;
+}
+
+std::string setting_text(std::string_view name, const Json& value) {
+  const bool all = (name == "layers" || name == "heads") && value.is_array() && value.empty();
+  return all ? "all" : brief(value);
 }
 
 std::string brief(const Json& value) {

@@ -51,5 +51,7 @@ State state_of(const Folder& folder);
 
 // One line for a value that may be anything; long lists of numbers by their ends.
 std::string brief(const Json& value);
+// The same of a setting: no layers or heads in particular are all.
+std::string setting_text(std::string_view name, const Json& value);
 
 }  // namespace normscope::serve

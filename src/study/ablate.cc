@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/number_text.h"
 #include "core/printable.h"
 #include "normscope/error.h"
 #include "study/parse.h"
@@ -116,8 +117,7 @@ std::optional<RetrievalProbeResult> probe_of(const AblateRow& row) {
   return probe;
 }
 
-AblateRowResult result_of(const AblateRun& run, std::size_t r) {
-  const Ablation& ablation = run.ablation;
+AblateRowResult result_of(const Ablation& ablation, std::size_t r) {
   const AblateRow& row = ablation.rows[r];
   AblateRowResult result;
   result.name = row.name;
@@ -130,7 +130,7 @@ AblateRowResult result_of(const AblateRun& run, std::size_t r) {
     result.loss_change = mean_difference(ablation.rows.front().losses, row.losses);
   }
   result.layers.emplace();
-  for (std::size_t layer = 0; layer < run.layers; ++layer) {
+  for (std::size_t layer = 0; layer < row.windows.front().size(); ++layer) {
     AblateLayerResult& each = result.layers->emplace_back();
     each.layer = layer;
     each.change = row.mean(&LayerEffect::change, layer);
@@ -143,6 +143,99 @@ AblateRowResult result_of(const AblateRun& run, std::size_t r) {
   result.probe = probe_of(row);
   if (r > 0) result.retrieval = retrieval_changes(ablation, r);
   return result;
+}
+
+std::string range_of(const std::vector<std::size_t>& layers, std::size_t count) {
+  if (layers.size() == count) return "all layers";
+  return fmt::format("layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
+}
+
+// What was done, what the loss and the probe are, and what to know.
+std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ablation) {
+  const ModelOnText& about = plan.about;
+  const ModelSpec& spec = plan.checkpoint.weights->spec();
+  std::vector<std::string> sentences;
+  const NormSpec& norm = ablation.trained.front();
+  const bool drops = ablation.rows.back().change && ablation.rows.back().change->drop_affine;
+  sentences.push_back(fmt::format(
+      "{} ({}, {} layers of {} heads, width {}) on {}: {} window{}, {} tokens. Its norm in front of "
+      "attention is {}; replaced in {}{}.",
+      about.model, about.family, about.layers, about.heads, about.width, about.text, about.windows,
+      about.windows == 1 ? "" : "s", about.tokens, name_of(norm), range_of(ablation.layers, about.layers),
+      !norm.affine ? ""
+      : drops      ? ", learned gain and bias dropped"
+                   : ", learned gain and bias kept"));
+  if (spec.block.placement == Placement::post) {
+    sentences.emplace_back(
+        "Norms come after a block here: the one in front of attention is the last of the layer before (of "
+        "the embeddings, for layer 0), and the skip path takes what it leaves too.");
+  }
+  const bool rescaled = std::any_of(ablation.rows.begin(), ablation.rows.end(),
+                                    [](const AblateRow& row) { return !row.rescale.empty(); });
+  if (rescaled) {
+    sentences.emplace_back(
+        "Rescaled: one constant per layer gives what enters attention the mean norm (before the bias) that "
+        "it has on this text as trained.");
+  }
+  if (ablation.loss == Ablation::Loss::next_token) {
+    sentences.emplace_back("Loss: of next tokens, in nats, mean ± 95 % interval over windows.");
+  } else if (ablation.loss == Ablation::Loss::masked_token) {
+    sentences.emplace_back(
+        "Loss: of the 15 % of tokens that are hidden by the mask token, the same in every row, in nats; mean "
+        "± 95 % interval over windows.");
+  }
+  if (ablation.probe_length > 0) {
+    const bool asks = !ablation.rows.front().copy.choice.empty();
+    sentences.push_back(fmt::format(
+        "Probe: {} prompts of each kind, up to {} random tokens {}, twice.{} Head finds: the share of tokens "
+        "of the second copy from which the best head (layer.head, its own in every row) looks most, itself "
+        "apart, at {}; chance {}.",
+        plan.settings.prompts, ablation.probe_length,
+        ablation.probe_from_vocabulary ? "of the vocabulary" : "of the text",
+        asks ? fmt::format(
+                   "{} Copy and lookup: the right token leads those of the prompt; chance {} and {}.",
+                   spec.causal ? " Copy gain: loss of first copies less that of second ones, in nats." : "",
+                   percent(ablation.rows.front().copy.chance, 1),
+                   percent(ablation.rows.front().lookup.chance, 1))
+             : "",
+        spec.causal ? "the token after its earlier copy" : "its earlier copy",
+        percent(ablation.rows.front().finds.chance, 1)));
+  }
+  for (const AblateRow& row : ablation.rows) {
+    if (!row.failure.empty()) sentences.push_back(fmt::format("{}: {}", row.name, row.failure));
+  }
+  for (const auto* notes : {&ablation.notes, &about.notes}) {
+    sentences.insert(sentences.end(), notes->begin(), notes->end());
+  }
+  return sentences;
+}
+
+std::string verdict_of(const AblateResult& result) {
+  std::string text;
+  for (const AblateRowResult& row : result.rows) {
+    if (!row.retrieval) continue;
+    std::string found;
+    for (const auto& [verdict, words] :
+         {std::pair(RetrievalVerdict::worse, std::string("worse")),
+          std::pair(RetrievalVerdict::not_worse, fmt::format("no worse by {:g} % of what it has above chance",
+                                                             100 * result.settings.tolerated)),
+          std::pair(RetrievalVerdict::not_shown, std::string("no difference these prompts can show"))}) {
+      std::vector<std::string> facts;
+      for (const RetrievalChange& change : *row.retrieval) {
+        if (change.verdict != verdict) continue;
+        facts.push_back(
+            fmt::format("{} {:.3g} → {:.3g}, {}", change.measure == "gain" ? "copy gain" : change.measure,
+                        change.trained.mean, change.changed.mean, change_text(change.difference)));
+      }
+      if (!facts.empty())
+        found += fmt::format("{}{} ({})", found.empty() ? "" : "; ", words, fmt::join(facts, "; "));
+    }
+    if (!found.empty()) text += fmt::format("{}{}: retrieval {}.", text.empty() ? "" : " ", row.name, found);
+  }
+  if (text.empty())
+    return "On the probe the model as trained does not retrieve beyond doubt (its interval reaches below "
+           "twice the chance, or a single prompt has none), so that a change cannot be judged.";
+  return text;
 }
 
 }  // namespace
@@ -169,27 +262,22 @@ AblatePlan plan_ablate(const AblateOptions& options, const Context& context) {
 }
 
 AblateStudy run_ablate(const AblatePlan& plan, const Context& context) {
-  const ModelSpec& spec = plan.checkpoint.weights->spec();
   AblateStudy study;
-  AblateRun& run = study.run;
-  static_cast<ModelOnText&>(run) = plan.about;
-  run.prompts = plan.settings.prompts;
-  run.causal = spec.causal;
-  run.post = spec.block.placement == Placement::post;
   const auto start = std::chrono::steady_clock::now();
-  run.ablation =
+  study.ablation =
       ablate(*plan.checkpoint.weights, plan.text.ids(), plan.settings, context.executor, context.progress);
+  const Ablation& ablation = study.ablation;
   AblateResult& result = study.result;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.made = provenance(context.seed, context.executor.threads());
   result.settings = plan.told;
-  result.family = run.family;
-  result.norm = name_of(run.ablation.trained.front());
-  result.changed_layers = run.ablation.layers;
-  result.measured_loss = run.ablation.loss;
-  result.verdict = ablate_verdict(run);
-  result.notes = ablate_sentences(run);
-  for (std::size_t r = 0; r < run.ablation.rows.size(); ++r) result.rows.push_back(result_of(run, r));
+  result.family = plan.about.family;
+  result.norm = name_of(ablation.trained.front());
+  result.changed_layers = ablation.layers;
+  result.measured_loss = ablation.loss;
+  result.notes = sentences_of(plan, ablation);
+  for (std::size_t r = 0; r < ablation.rows.size(); ++r) result.rows.push_back(result_of(ablation, r));
+  result.verdict = verdict_of(result);
   return study;
 }
 

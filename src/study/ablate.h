@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "report/ablate_page.h"
 #include "result/ablate.h"
+#include "result/model_on_text.h"
 #include "study/context.h"
 #include "study/model_text.h"
 #include "study/options.h"
@@ -61,7 +61,7 @@ struct AblatePlan {
 AblatePlan plan_ablate(const AblateOptions& options, const Context& context);
 
 struct AblateStudy {
-  AblateRun run;  // what tables and figures are made of
+  Ablation ablation;  // window by window and prompt by prompt
   AblateResult result;
 };
 AblateStudy run_ablate(const AblatePlan& plan, const Context& context);

@@ -12,7 +12,6 @@
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 #include "normscope/text_windows.h"
-#include "report/collapse_page.h"
 #include "study/masks.h"
 #include "study/model_text.h"
 #include "study/parse.h"

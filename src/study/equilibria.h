@@ -2,7 +2,6 @@
 // Where do attention layers with a norm lead tokens (Wu et al. 2024, Theorem 3, Fig. 1 and 5)?
 #include <string>
 
-#include "normscope/report.h"
 #include "result/equilibria.h"
 #include "study/context.h"
 #include "study/options.h"

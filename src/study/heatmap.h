@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "normscope/report.h"
 #include "result/heatmap.h"
 #include "study/context.h"
 #include "study/options.h"

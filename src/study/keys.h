@@ -36,8 +36,7 @@ struct KeysOptions {
           OptionFacts{.type = "R", .low = 0});
     visit("effort", self.effort,
           "How many products of 64-bit words rational arithmetic may take for one key that floating point "
-          "cannot "
-          "decide; what lies beyond is undecided",
+          "cannot decide; what lies beyond is undecided",
           OptionFacts{.type = "N", .low = 0, .otherwise = "2^33, some seconds"});
     visit("prefix", self.prefix, "Also the longest prefix (causal mask) in which each key is selectable");
     visit("exact", self.exact, "Verify every certificate in rational arithmetic");

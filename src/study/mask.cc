@@ -25,7 +25,7 @@ MaskCentres centres_of(const MaskProperties& properties) {
   return centres;
 }
 
-MaskResult result_of(const MaskFigure::Panel& panel) {
+MaskResult result_of(const NamedMask& panel) {
   const MaskProperties& properties = panel.properties;
   MaskResult result;
   result.mask = panel.name;
@@ -67,14 +67,12 @@ MaskStudy study_masks(MaskPlan plan, const Context& context) {
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t k = 0; k < plan.masks.size(); ++k) {
     const MaskProperties properties = mask_properties(plan.masks[k]);
-    study.figure.panels.push_back({plan.settings.masks[k], std::move(plan.masks[k]), properties});
+    study.masks.push_back({plan.settings.masks[k], std::move(plan.masks[k]), properties});
     if (context.progress) context.progress(k + 1, plan.masks.size());
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.made = provenance(context.seed, 1);
-  for (const MaskFigure::Panel& panel : study.figure.panels) result.masks.push_back(result_of(panel));
-  study.figure.caption = fmt::format("seed {} · normscope {} ({}, {})", result.made.seed, result.made.version,
-                                     result.made.commit, result.made.isa);
+  for (const NamedMask& panel : study.masks) result.masks.push_back(result_of(panel));
   study.settings = std::move(plan.settings);
   return study;
 }

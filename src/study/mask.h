@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "normscope/report.h"
 #include "result/mask.h"
 #include "study/context.h"
 #include "study/options.h"
@@ -35,7 +34,7 @@ MaskPlan plan_masks(const MaskOptions& options, std::uint64_t seed);
 
 struct MaskStudy {
   MaskSettings settings;
-  MaskFigure figure;  // with the masks themselves
+  std::vector<NamedMask> masks;
   MasksResult result;
 };
 MaskStudy study_masks(MaskPlan plan, const Context& context);

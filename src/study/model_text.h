@@ -8,7 +8,7 @@
 #include "normscope/checkpoint.h"
 #include "normscope/mask.h"
 #include "normscope/text_windows.h"
-#include "report/model_on_text.h"
+#include "result/model_on_text.h"
 #include "result/text_settings.h"
 #include "study/options.h"
 

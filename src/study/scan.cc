@@ -112,29 +112,20 @@ std::string mask_name(const ScanPlan& plan) {
   return plan.settings.prefixes ? "causal" : "full";
 }
 
-ScanRun run_of(const ScanPlan& plan, std::vector<ScanWindow> windows) {
-  ScanRun run;
-  static_cast<ModelOnText&>(run) = plan.about;
-  run.prefixes = plan.settings.prefixes;
-  run.sliding_window = sliding_window(plan);
-  run.as_model = plan.settings.prefixes == plan.checkpoint.weights->spec().causal;
-  run.lower_bounds = plan.settings.margins == Margins::bound;
-  run.scanned = std::move(windows);
-  run.spaces = plan.settings.spaces;
-  for (const TextWindow& window : plan.text.windows) {
-    std::vector<std::string>& spelled = run.spelled.emplace_back();
-    for (std::size_t i = 0; i < window.tokens.size(); ++i) {
-      const Token& token = window.tokens[i];
-      // What the tokenizer left out between two tokens (spaces, mostly) belongs to the second.
-      std::string text = plan.text.spelled(plan.checkpoint, token);
-      if (i > 0 && plan.text.text.empty() && !plan.checkpoint.tokenizer) text.insert(0, " ");
-      if (i > 0 && token.end > token.begin && window.tokens[i - 1].end <= token.begin &&
-          window.tokens[i - 1].end > 0)
-        text.insert(0, plan.text.text, window.tokens[i - 1].end, token.begin - window.tokens[i - 1].end);
-      spelled.push_back(std::move(text));
-    }
+// The tokens as the text has them, with what the tokenizer left out before each.
+std::vector<std::string> spelled(const ScanPlan& plan, const TextWindow& window) {
+  std::vector<std::string> spelled;
+  for (std::size_t i = 0; i < window.tokens.size(); ++i) {
+    const Token& token = window.tokens[i];
+    // What the tokenizer left out between two tokens (spaces, mostly) belongs to the second.
+    std::string text = plan.text.spelled(plan.checkpoint, token);
+    if (i > 0 && plan.text.text.empty() && !plan.checkpoint.tokenizer) text.insert(0, " ");
+    if (i > 0 && token.end > token.begin && window.tokens[i - 1].end <= token.begin &&
+        window.tokens[i - 1].end > 0)
+      text.insert(0, plan.text.text, window.tokens[i - 1].end, token.begin - window.tokens[i - 1].end);
+    spelled.push_back(std::move(text));
   }
-  return run;
+  return spelled;
 }
 
 std::optional<ScanSetResult> result_of(const ScanSet& set) {
@@ -174,16 +165,15 @@ ScanLayerResult result_of(const ScanLayer& layer) {
   return result;
 }
 
-std::vector<ScanWindowResult> windows_of(const ScanPlan& plan, const ScanRun& run) {
+std::vector<ScanWindowResult> windows_of(const ScanPlan& plan, const std::vector<ScanWindow>& scanned) {
   std::vector<ScanWindowResult> windows;
-  for (std::size_t w = 0; w < run.scanned.size(); ++w) {
-    const ScanWindow& scanned = run.scanned[w];
+  for (std::size_t w = 0; w < scanned.size(); ++w) {
     ScanWindowResult& window = windows.emplace_back();
     window.first = plan.text.windows[w].first;
-    window.ids = scanned.ids;
-    window.tokens = run.spelled[w];
-    for (const ScanLayer& layer : scanned.layers) window.layers.push_back(result_of(layer));
-    window.losses = scanned.losses;
+    window.ids = scanned[w].ids;
+    window.tokens = spelled(plan, plan.text.windows[w]);
+    for (const ScanLayer& layer : scanned[w].layers) window.layers.push_back(result_of(layer));
+    window.losses = scanned[w].losses;
   }
   return windows;
 }
@@ -228,6 +218,7 @@ ScanPlan plan_scan(const ScanOptions& options, std::filesystem::path trace_direc
   plan.settings.prefixes = prefixes_asked(options.mask, spec);
   plan.text = read_model_text(plan.checkpoint, options.text);
   plan.about = model_on_text(plan.checkpoint, options.text, plan.text);
+  plan.as_model = plan.settings.prefixes == spec.causal;
   plan.told = told(plan, options);
   return plan;
 }
@@ -237,26 +228,23 @@ ScanStudy run_scan(const ScanPlan& plan, const Context& context) {
   TraceWriter writer(plan);
   ScanSettings settings = plan.settings;
   if (!plan.trace.empty()) settings.observer = writer.observer();
-  std::vector<ScanWindow> windows =
+  const std::vector<ScanWindow> windows =
       scan(*plan.checkpoint.weights, plan.text.ids(), settings, context.executor, context.progress);
   writer.finish();
   ScanStudy study;
   ScanResult& result = study.result;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  study.run = run_of(plan, std::move(windows));
-  study.summary = summarize(study.run);
   result.made = provenance(context.seed, context.executor.threads());
   result.settings = plan.told;
-  result.family = study.run.family;
-  result.verdict = scan_verdict(study.run, study.summary);
-  for (const KeySpace space : study.run.spaces) {
+  result.family = plan.about.family;
+  result.windows = windows_of(plan, windows);
+  study.summary = summarize(*result.windows);
+  result.verdict = scan_verdict(result, study.summary);
+  for (const KeySpace space : plan.settings.spaces) {
     const bool named_twice = std::any_of(result.spaces.begin(), result.spaces.end(),
                                          [&](const auto& other) { return other.first == name_of(space); });
-    if (named_twice) continue;
-    const UnselectableTokens found = unselectable_tokens(study.run, space);
-    result.spaces.push_back({name_of(space), {found.tokens, found.sets, found.in_some, found.in_all}});
+    if (!named_twice) result.spaces.emplace_back(name_of(space), unselectable_tokens(*result.windows, space));
   }
-  result.windows = windows_of(plan, study.run);
   return study;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/scan_page.h"
-#include "result/scan.h"
+#include "result/model_on_text.h"
+#include "result/scan_summary.h"
 #include "study/context.h"
 #include "study/model_text.h"
 #include "study/options.h"
@@ -50,6 +50,7 @@ struct ScanPlan {
   Checkpoint checkpoint;
   ModelText text;
   ModelOnText about;
+  bool as_model = true;  // a place sees what the model's queries do
   ScanSettings settings;
   std::vector<TracePoint> trace;
   std::filesystem::path trace_directory;
@@ -61,7 +62,6 @@ struct ScanPlan {
 ScanPlan plan_scan(const ScanOptions& options, std::filesystem::path trace_directory = {});
 
 struct ScanStudy {
-  ScanRun run;  // what tables and figures are made of
   ScanSummary summary;
   ScanResult result;
 };

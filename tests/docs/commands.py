@@ -156,9 +156,11 @@ def violations(value, schema, root, where="$"):
             for name in rule.keys() & (value.keys() if isinstance(value, dict) else set()):
                 yield from nested(value[name], rule[name], f"{where}.{name}")
         elif keyword == "additionalProperties":
-            assert rule is False
-            if isinstance(value, dict):
-                yield from (f"{where}.{name} is not documented" for name in value.keys() - schema["properties"].keys())
+            for name in value.keys() - schema.get("properties", {}).keys() if isinstance(value, dict) else ():
+                if rule is False:
+                    yield f"{where}.{name} is not documented"
+                else:
+                    yield from nested(value[name], rule, f"{where}.{name}")
         elif keyword == "items":
             for position, item in enumerate(value if isinstance(value, list) else []):
                 yield from nested(item, rule, f"{where}[{position}]")
@@ -230,13 +232,22 @@ COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 
                   "--tokens 4 --dim 4 --layers 2 --temperature 1,4 --dropout 0,0.1 --mask self star --samples 2 --start sphere",
                   f"{ROOT}/tests/golden/models/gpt2 --ids ids.txt --init both --variant san full --tokens 6 --samples 2"]
 EQUILIBRIA_CALLS = ["--starts 20 --steps 50", "--w 3,4 --tokens 3 --dim 3 --starts 20 --steps 50 --trajectory 85,200"]
-# Command, the page that explains the fields, calls that print them all. A call that ends with a code other than 0, with a
-# sentence after the JSON, has the code beside it.
+GPT2, BERT = (f"{ROOT}/tests/golden/models/{name} --ids ids.txt" for name in ("gpt2", "bert"))
+SCAN_CALLS = [f"{GPT2} --window 12 --samples 2", f"{BERT} --space head --layers 1 --heads 0,1 --mask causal --margin exact"]
+VOCAB_CALLS = ["square.npy --exact", "square.npy --bias bias.npy --limit 3", "plane.npy --exact", "same.npy",
+               "lm/models/layernorm-seed11 --limit 2"]
+ABLATE_CALLS = [f"{GPT2} --window 10 --samples 3 --prompts 3 --probe-length 4 --norm none,center --rescale",
+                f"{BERT} --norm rmsnorm --layers 1 --drop-affine --prompts 0 --mask-token 3"]
+# Command, the page that explains the fields (none: the sentences of the schema do), calls that print them all. A call that
+# ends with a code other than 0, with a sentence after the JSON, has the code beside it.
 SCHEMAS = [("keys", "keys-json.md", KEYS_CALLS), ("heatmap", "keys-json.md", HEATMAP_CALLS),
            ("train majority", "train-json.md", MAJORITY_CALLS), ("train lm", "train-json.md", LM_CALLS),
            ("train sentiment", "train-json.md", SENTIMENT_CALLS), ("paper", "train-json.md", PAPER_CALLS),
            ("mask", "collapse-json.md", MASK_CALLS), ("collapse", "collapse-json.md", COLLAPSE_CALLS),
-           ("equilibria", "collapse-json.md", EQUILIBRIA_CALLS)]
+           ("equilibria", "collapse-json.md", EQUILIBRIA_CALLS), ("scan", None, SCAN_CALLS), ("vocab", None, VOCAB_CALLS),
+           ("ablate", None, ABLATE_CALLS)]
+# What no short call prints: effort that runs out, tokens that leave the range of float32.
+SELDOM = {"vocab": {"undecided"}, "ablate": {"failure"}}
 
 
 def fields(schema):
@@ -254,12 +265,12 @@ def fields(schema):
 def check_schemas(page):
     subprocess.run([page.arguments.python, "-c", INPUTS], cwd=page.directory, check=True)
     for command, explained_in, calls in SCHEMAS:
-        page.path = ROOT / "docs" / explained_in
+        page.path = ROOT / "docs" / (explained_in or "guide.md")
         text = page.path.read_text(encoding="utf-8")
         name_of_schema = f"docs/{command.replace(' ', '-')}.schema.json"
         schema = json.loads((ROOT / name_of_schema).read_text(encoding="utf-8"))
         seen = set()
-        for name in sorted(fields(schema)):
+        for name in sorted(fields(schema)) if explained_in else ():
             if f"`{name}`" not in text:
                 page.fail(1, f"the field `{name}` of {name_of_schema} is not explained here")
         for call in calls:
@@ -274,7 +285,7 @@ def check_schemas(page):
                 page.fail(1, f"normscope {command} {call} --json against {name_of_schema}: {violation}")
             seen |= names_in(value)
             check_that_damage_shows(page, value, schema)
-        for name in sorted(fields(schema) - seen):
+        for name in sorted(fields(schema) - seen - SELDOM.get(command, set())):
             page.fail(1, f"no call of this test prints the field `{name}` of {name_of_schema}")
 
 

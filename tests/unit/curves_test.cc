@@ -1,3 +1,5 @@
+#include "report/curves.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "normscope/report.h"
 #include "report/draw.h"
+#include "report/scatter.h"
 #include "unit/markup.h"
 
 namespace normscope {

@@ -11,9 +11,9 @@
 
 #include "normscope/error.h"
 #include "normscope/random.h"
-#include "normscope/report.h"
 #include "normscope/statistics.h"
 #include "paper/wu_equilibria.h"
+#include "report/equilibria_page.h"
 #include "unit/markup.h"
 
 namespace normscope {

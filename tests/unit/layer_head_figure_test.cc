@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "normscope/report.h"
+#include "report/layer_head.h"
 #include "unit/markup.h"
 
 namespace normscope {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "normscope/random.h"
-#include "normscope/report.h"
+#include "report/mask_page.h"
 #include "unit/markup.h"
 
 namespace normscope {

@@ -1,10 +1,9 @@
-#include "normscope/report.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "normscope/error.h"
+#include "report/heatmap_page.h"
 #include "unit/markup.h"
 
 namespace normscope {

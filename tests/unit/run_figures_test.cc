@@ -104,7 +104,8 @@ RunFiles run_of(const char* command, nlohmann::ordered_json results) {
 }
 
 TEST(RunsReport, RefusesResultsOfAnotherKind) {
-  for (const char* command : {"heatmap", "collapse", "equilibria", "mask", "keys", "paper"}) {
+  for (const char* command :
+       {"heatmap", "collapse", "equilibria", "mask", "keys", "paper", "scan", "vocab", "ablate"}) {
     for (const char* text :
          {"{}", R"({"grids":[1],"curves":3,"weights":[{"w":"x"}],"masks":[4],"sets":{},"claims":0})",
           R"({"init":"normal","precision":"float32","n":[3],"d":[2],"grids":[{"cells":[]}]})"}) {

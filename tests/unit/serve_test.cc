@@ -318,6 +318,22 @@ TEST_F(ServeFiles, StatesFollowTheLockOfTheLog) {
   for (const auto& found : find_runs(std::vector{root()}).runs) EXPECT_EQ(found.state, State::running);
 }
 
+TEST_F(ServeFiles, TheListTellsWhatWasRun) {
+  const auto told = [&](const std::string& options) {
+    write(root() / "run/config.json", R"({"program":"normscope","command":"x","options":)" + options + "}");
+    std::string text;
+    for (const auto& [name, value] : find_runs(std::vector{root()}).runs.at(0).settings)
+      text += name + " " + value + "; ";
+    return text;
+  };
+  EXPECT_EQ(told(R"({"model":"minilm","text":"a.txt","mask":"full","layers":[],"heads":[0,3]})"),
+            "model minilm; text a.txt; mask full; layers all; heads 0, 3; ");
+  EXPECT_EQ(told(R"({"settings":{"corpus":"grammar","text":"","classes":0,"steps":60},
+                     "runs":[{"norm":"none","seed":11}]})"),
+            "norm none; seed 11; corpus grammar; steps 60; ");
+  EXPECT_EQ(told(R"({"norm":"none","file":"keys.npy","variants":[]})"), "norm none; file keys.npy; ");
+}
+
 TEST_F(ServeFiles, RunsComeNewestFirstWithTheirSettings) {
   write(root() / "a/b/config.json",
         R"({"program":"normscope","command":"mask","options":{"masks":["full","causal"],"n":[8,8]}})");

@@ -1,7 +1,7 @@
 // A stranger's text stays text, whatever it holds.
 #include <gtest/gtest.h>
 
-#include "normscope/report.h"
+#include "report/text.h"
 #include "unit/markup.h"
 
 namespace normscope {

@@ -1,7 +1,7 @@
 // normscope report: pages over runs, finished or not, ours or a stranger's.
 #include <sys/stat.h>
 
-#include "fault/program.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {
@@ -50,6 +50,61 @@ TEST_F(ReportCommand, ShowsEveryKindOfRun) {
   const json result = result_of("report" + runs + out());
   EXPECT_EQ(result["runs"].size(), 6u);
   EXPECT_EQ(result["runs"][0]["state"], "finished");
+}
+
+TEST_F(ReportCommand, SetsModelsSideBySide) {
+  std::string ids;
+  for (int i = 0; i < 40; ++i) ids += std::to_string(3 + i * i % 47) + " ";
+  write(path("ids.txt"), ids);
+  const std::string model = NORMSCOPE_SOURCE "/tests/golden/models/", text = " --ids " + path("ids.txt");
+  make("scan1", "scan " + model + "gpt2" + text + " --window 12 --samples 2");
+  make("scan2", "scan " + model + "llama" + text + " --window 12 --heads 1");
+  make("vocab1", "vocab " + model + "gpt2");
+  make("vocab2", "vocab " + model + "llama --limit 3");
+  make("ablate1",
+       "ablate " + model + "gpt2" + text + " --window 10 --samples 3 --prompts 3 --norm none,center");
+  make("ablate2", "ablate " + model + "llama" + text + " --window 10 --samples 3 --prompts 0 --norm rmsnorm");
+  std::string runs;
+  for (const char* name : {"scan1", "scan2", "vocab1", "vocab2", "ablate1", "ablate2"})
+    runs += " " + path(name);
+  const json result = result_of("report" + runs + out());
+  const std::string page = read(path("page.html"));
+  for (const char* words :
+       {"Report on 6 runs", "<figure id=\"scan-unselectable\"", "<figure id=\"scan-entropy\"",
+        "Unselectable tokens, by layer and head, run by run", "scan1: any query", "scan2: reachable queries",
+        "Tokens that cannot be selected, space by space, runs of scan side by side",
+        "Tokens by verdict, runs of vocab side by side", "Selectable tokens with the smallest margins, 3 of",
+        "Models with another norm in front of attention, runs of ablate side by side",
+        "<figure id=\"run5-hidden\"", "Claim: without the norm, retrieval", "href=\"./vocab1/report.html\""})
+    EXPECT_NE(page.find(words), std::string::npos) << words;
+  // What the runs found is what their own reports say.
+  for (std::size_t i : {0, 1, 4, 5}) {
+    const std::string run = result["runs"][i]["run"];
+    EXPECT_EQ(result["runs"][i]["result"], read_json(run + "/results.json")["verdict"]) << run;
+  }
+}
+
+TEST_F(ReportCommand, ScansThatDoNotHoldTogetherAreRefused) {
+  write(path("ids.txt"), "1 2 3 4 5");
+  make("scan",
+       "scan " NORMSCOPE_SOURCE "/tests/golden/models/gpt2 --ids " + path("ids.txt") + " --space head");
+  const json whole = read_json(path("scan/results.json"));
+  const auto refused = [&](const char* place, const json& value, const std::string& fact) {
+    json damaged = whole;
+    damaged[json::json_pointer(place)] = value;
+    write(path("scan/results.json"), damaged.dump());
+    expect_report_refused(path("scan"), {"results.json", fact});
+  };
+  refused("/windows", json::array(), "window");
+  refused("/windows/0/layers/0/layer", 1'000'000'000'000, "layers and heads");
+  refused("/windows/0/layers/0/heads/0/head", 1'000'000'000'000, "layers and heads");
+  refused("/windows/0/layers/0/heads/0/entropy", "high", "entropy");
+  refused("/more", 1, "'more'");
+  json uneven = whole;
+  uneven["windows"].push_back(whole["windows"][0]);
+  uneven["windows"][1]["layers"].erase(0);
+  write(path("scan/results.json"), uneven.dump());
+  expect_report_refused(path("scan"), {"results.json", "same layers"});
 }
 
 TEST_F(ReportCommand, EveryCommandLeavesAReport) {

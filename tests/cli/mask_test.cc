@@ -1,8 +1,8 @@
 // normscope mask: what it prints, what it leaves behind, and what it says to wrong calls and hostile files.
 #include <set>
 
-#include "fault/program.h"
 #include "normscope/tensor_file.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

@@ -1,6 +1,6 @@
 // normscope data: what it prints, what it says to wrong calls, and what it leaves behind when it is killed,
 // the disk is full or the registry is not what it should be. npm and curl are scripts of the test.
-#include "fault/program.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

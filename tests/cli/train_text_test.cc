@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "fault/program.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

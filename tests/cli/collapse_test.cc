@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "fault/program.h"
 #include "normscope/tensor_file.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

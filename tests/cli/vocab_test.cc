@@ -1,4 +1,6 @@
 // What `normscope vocab` says about matrices of tokens, and what it does with wrong calls.
+#include "study/vocab.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,11 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "fault/program.h"
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
 #include "result/json_writer.h"
-#include "study/vocab.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fault/program.h"
 #include "result/json_writer.h"
 #include "study/collapse.h"
 #include "study/equilibria.h"
 #include "study/heatmap.h"
 #include "study/mask.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

@@ -1,7 +1,7 @@
 // What `normscope paper` writes, and what it does with wrong calls and earlier runs.
 #include <set>
 
-#include "fault/program.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

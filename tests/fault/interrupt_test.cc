@@ -1,5 +1,5 @@
 // Ctrl-C and SIGTERM: within a second, with one sentence, and nothing half-written.
-#include "program.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

@@ -1,5 +1,5 @@
 // normscope equilibria: what it prints and writes, and what it says to wrong calls.
-#include "fault/program.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

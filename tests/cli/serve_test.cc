@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "fault/program.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

@@ -1,8 +1,9 @@
 // normscope scan: what it prints, what it leaves behind, and what it says to wrong calls.
-#include "fault/program.h"
+#include "study/scan.h"
+
 #include "normscope/tensor_file.h"
 #include "result/json_writer.h"
-#include "study/scan.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

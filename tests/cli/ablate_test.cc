@@ -1,11 +1,12 @@
 // normscope ablate, as a user calls it: on the tiny models of tests/golden.
+#include "study/ablate.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "fault/program.h"
 #include "result/json_writer.h"
-#include "study/ablate.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {

@@ -8,10 +8,10 @@
 #include <set>
 #include <sstream>
 
-#include "fault/program.h"
 #include "normscope/random.h"
 #include "normscope/record.h"
 #include "normscope/tensor_file.h"
+#include "support/program.h"
 
 namespace normscope {
 namespace {
