@@ -15,7 +15,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "normscope/error.h"
