@@ -21,6 +21,9 @@ std::string all_digits(double value);
 std::string percent(double share, int digits, std::string_view none = "–");
 std::string percent_of(std::size_t part, std::size_t whole, int digits);
 
+// A value that there is, but that is not finite: a ratio to nothing, the logarithm of nothing.
+inline constexpr std::string_view kNotMeasurable = "not measurable";
+
 struct IntervalStyle {
   std::string_view sign = " ± ", none = "nothing";
 };
