@@ -23,6 +23,16 @@ struct Figure {
   std::string csv = {};
   std::string settings = {};  // seed, version, settings: what it takes to make the figure again
   std::string html = {};      // markup, used as it is, in the place of svg
+
+  // As it is kept; html is made anew.
+  static void describe(auto& visit, auto& self) {
+    visit("name", self.name, "of its files");
+    visit("title", self.title, "");
+    visit("caption", self.caption, "");
+    visit("svg", self.svg, "markup");
+    visit("csv", self.csv, "what is drawn");
+    visit("settings", self.settings, "what it takes to make it again");
+  }
 };
 
 // "seed 7 · normscope 0.1.0 (commit, instruction set, 4 threads)", after `settings` and " · " if there are
@@ -32,6 +42,11 @@ std::string settings_text(const Provenance& provenance, std::string_view setting
 struct ReportTable {
   std::string title;
   std::vector<std::vector<std::string>> rows;  // the first is the header
+
+  static void describe(auto& visit, auto& self) {
+    visit("title", self.title, "");
+    visit("rows", self.rows, "the first is the header");
+  }
 };
 
 // A part of a page under a heading of its own: one run of several.
@@ -152,11 +167,23 @@ struct TextFigure {
     std::optional<double> value = {};  // in [0, 1]: how strongly it is coloured
     std::string kind = {};             // its class, told by colour and by underline; empty: none
     std::string hint = {};
+
+    static void describe(auto& visit, auto& self) {
+      visit("text", self.text, "");
+      visit("value", self.value, "how strongly it is coloured");
+      visit("kind", self.kind, "its class");
+      visit("hint", self.hint, "");
+    }
   };
   static constexpr std::size_t most_tokens = 20'000;   // shown; the CSV has all
   static constexpr std::size_t most_characters = 200;  // of a token that is shown whole
   std::vector<Token> tokens;
   std::string value_name = "value";
+
+  static void describe(auto& visit, auto& self) {
+    visit("value_name", self.value_name, "what the colours mean");
+    visit("tokens", self.tokens, "in order");
+  }
 };
 std::string text_html(const TextFigure& figure);
 // token,text,value,kind,hint
