@@ -110,6 +110,24 @@ std::unique_ptr<RunDirectory> replaceable_directory(const Common& common) {
   return directory;
 }
 
+bool resumes(const CLI::App& command, std::initializer_list<std::string_view> allowed) {
+  constexpr std::string_view harmless[] = {"--resume", "--threads", "--json", "--quiet"};
+  const bool resume = command.get_option("--resume")->count() > 0;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    const std::string name = option->get_name();
+    const auto is_name = [&](std::string_view other) { return other == name; };
+    if (option->get_items_expected_min() > 0 && option->results().front().empty())
+      throw InputError(fmt::format("{} needs a value, not an empty one.", name));
+    if (resume && std::none_of(std::begin(harmless), std::end(harmless), is_name) &&
+        std::none_of(allowed.begin(), allowed.end(), is_name)) {
+      throw InputError(
+          fmt::format("--resume goes on with the settings of the run; {} cannot be given with it.", name));
+    }
+  }
+  return resume;
+}
+
 void print(std::string_view text) {
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
@@ -172,6 +190,15 @@ void Progress::update(std::size_t done, std::size_t total) {
 void Progress::set_detail(std::string detail) {
   const std::lock_guard lock(mutex_);
   detail_ = " · " + std::move(detail);
+}
+
+Context context_of(const Common& common, const Executor& executor, Progress* progress) {
+  Context context{executor, common.seed, {}, [&](std::string_view text) { note(common, text); }, {}};
+  if (progress != nullptr) {
+    context.progress = [=](std::size_t done, std::size_t total) { progress->update(done, total); };
+    context.detail = [=](std::string_view text) { progress->set_detail(std::string(text)); };
+  }
+  return context;
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {

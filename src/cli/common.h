@@ -19,6 +19,7 @@
 #include "core/printable.h"
 #include "normscope/executor.h"
 #include "normscope/record.h"
+#include "study/context.h"
 #include "study/parse.h"
 
 namespace normscope::cli {
@@ -53,6 +54,10 @@ void add_report(CLI::App& app, Common& common);
 // The directory of --out for a run that takes the place of an earlier one; null: there is no --out. Throws
 // InputError as RunDirectory, and if it holds what can be resumed: a training or an audit of `paper`.
 std::unique_ptr<RunDirectory> replaceable_directory(const Common& common);
+
+// Whether --resume was given. Throws InputError if anything but `allowed` and the options that do not change
+// results was given with it, or if an option was given an empty value, which would be taken for its default.
+bool resumes(const CLI::App& command, std::initializer_list<std::string_view> allowed = {});
 
 // "42s", "3m07s", "2h05m"
 std::string duration(double seconds);
@@ -96,6 +101,9 @@ class Progress {
   Clock::time_point start_, last_;
   std::mutex mutex_;
 };
+
+// What a study is given: its notes go to standard error, how far it is to `progress`, which must outlive it.
+Context context_of(const Common& common, const Executor& executor, Progress* progress = nullptr);
 
 // Columns aligned by width: the first row is the header; numbers to the right, words to the left.
 std::string table(const std::vector<std::vector<std::string>>& rows);

@@ -50,6 +50,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty()) continue;  // an old spelling, unlisted
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;

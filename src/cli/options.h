@@ -18,8 +18,8 @@ namespace normscope::cli {
 
 // What the command line has to know of an option, whatever the kind of its field.
 struct TextOption {
-  std::string name, help, type, shown_default;
-  std::function<void(const std::string& text)> take;  // throws InputError
+  std::string name, help, type, shown_default, old_name;
+  std::function<void(const std::string& text, const std::string& name)> take;  // throws InputError
 };
 void add_input(CLI::App& command, const char* name, const char* help, std::string& field);
 void add_input(CLI::App& command, const char* name, const char* help, std::vector<std::string>& field);
@@ -45,7 +45,7 @@ class OptionAdder {
 
   template <class Field>
   void operator()(const char* name, Field& field, const char* sentence, const OptionFacts& facts = {}) {
-    TextOption option{std::string("--") + name, sentence, "", "", {}};
+    TextOption option{std::string("--") + name, sentence, "", "", "", {}};
     if (facts.otherwise != nullptr) option.help += std::string(" [") + facts.otherwise + "]";
     option.type = facts.type != nullptr ? facts.type : usual_type<Field>();
     if constexpr (std::is_same_v<Field, bool>) {
@@ -54,8 +54,9 @@ class OptionAdder {
       add_list(command_, option, field);
     } else {
       if (facts.otherwise == nullptr) option.shown_default = text_of(field);
-      option.take = [&field, name = option.name, facts](const std::string& text) {
-        take(text, name, facts, field);
+      if (facts.old_name != nullptr) option.old_name = std::string("--") + facts.old_name;
+      option.take = [&field, facts](const std::string& text, const std::string& given) {
+        take(text, given, facts, field);
       };
       add_option(command_, option);
     }

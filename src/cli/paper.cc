@@ -6,8 +6,6 @@
 #include "cli/common.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
-#include "cli/text_model.h"
-#include "cli/training.h"
 #include "normscope/error.h"
 #include "record/json.h"
 #include "result/json_writer.h"
@@ -34,26 +32,20 @@ std::string screen(const PaperStudy& study) {
   return text + counts_of(study.found.claims) + "\n";
 }
 
-PaperContext context_of(const Common& common, const Executor& executor, Whole& whole) {
-  PaperContext context{
-      executor,        [&](const std::string& sentence) { note(common, sentence); }, {}, {}, {}, {},
-      write_text_model};
-  context.progress = [&](const std::string& label, const char* unit) -> Tell {
-    const auto shown = std::make_shared<Progress>(common, label, unit, &whole);
-    return [shown](std::size_t done, std::size_t total) { shown->update(done, total); };
+PaperContext paper_context(const Common& common, const Executor& executor, Whole& whole) {
+  PaperContext context{executor, [&](std::string_view sentence) { note(common, sentence); }, {}, {}};
+  context.step = [&](const std::string& label, const char* unit) {
+    const auto progress = std::make_shared<Progress>(common, label, unit, &whole);
+    Context step{executor};
+    step.note = [&](std::string_view sentence) { note(common, sentence); };
+    step.progress = [progress](std::size_t done, std::size_t total) { progress->update(done, total); };
+    step.detail = [progress](std::string_view detail) { progress->set_detail(std::string(detail)); };
+    return step;
   };
   context.begins = [&](double total, double before, double part) {
     whole.total = total;
     whole.before = before;
     whole.part = part;
-  };
-  context.train_majority = [&](MajorityTraining& training, MajorityRecord& record, const std::string& label) {
-    train(training, &record, label, common, executor, &whole);
-    write_geometry(record.directory(), training.runs());
-  };
-  context.train_text = [&](TextTraining& training, TextRecord& record, const std::string& label,
-                           const std::function<void()>& evaluated) {
-    train(training, &record, label, common, executor, &whole, evaluated);
   };
   return context;
 }
@@ -61,7 +53,7 @@ PaperContext context_of(const Common& common, const Executor& executor, Whole& w
 void run_paper(const PaperCall& call, const Common& common, const CLI::App& command) {
   const bool resume = resumes(command);
   const fs::path out = resume ? call.resume : common.out.empty() ? "paper" : common.out;
-  const auto tell = [&](const std::string& sentence) { note(common, sentence); };
+  const auto tell = [&](std::string_view sentence) { note(common, sentence); };
   const PaperPlan plan = resume ? read_paper_plan(out) : plan_paper(call.options, common.seed, tell);
   const Executor executor(common.threads, common.stop);
   const RunDirectory directory(out);
@@ -82,7 +74,7 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
   }
   set_kept(kept_of(directory, kCommand));
   Whole whole;
-  const PaperStudy study = study_paper(plan, directory, context_of(common, executor, whole));
+  const PaperStudy study = study_paper(plan, directory, paper_context(common, executor, whole));
   directory.write("results.json", json_of(study.result));
   directory.write("report.html", render_html(paper_page(study)));
   note(common, "Wrote " + (out / "report.html").string());

@@ -1,17 +1,24 @@
 #include "cli/training_marks.h"
 
 #include "paper/majority_claims.h"
-#include "record/majority_record.h"
+#include "result/json_reader.h"
+#include "result/training.h"
 
 namespace normscope::cli {
 
 TrainingMarks training_marks(const nlohmann::ordered_json& settings) {
-  const nlohmann::ordered_json published = to_json(MajoritySettings());
-  if (!settings.is_object()) return {};
-  for (const auto& [name, value] : published.items()) {
-    if (name == "steps" || name == "evaluate_every" || name == "path") continue;
-    if (!settings.contains(name) || settings[name] != value) return {};
+  MajoritySettings published;
+  MajorityUsed used;
+  try {
+    JsonReader::read(settings, "settings", used);
+  } catch (const InputError&) {
+    return {};  // of another kind of training
   }
+  published.feed_forward = published.dimension;
+  published.steps = used.steps;
+  published.evaluate_every = used.evaluate_every;
+  published.path = used.path;
+  if (used != published) return {};
   const auto marks = [](std::span<const PublishedValue> values) {
     std::vector<CurveFigure::Mark> list;
     for (const PublishedValue& each : values)

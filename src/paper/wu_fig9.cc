@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/number_text.h"
 #include "paper/wu_curves.h"
@@ -39,34 +40,26 @@ Claim pretrained(Models models, const Executor& executor) {
   claim.measured = kNoModel;
   if (models.empty()) return claim;
   struct Cosines {
-    std::vector<double> least, mean;
+    std::vector<double> mean;
+    double least = 1;
   };
-  std::vector<Cosines> of(models.size());
+  std::map<std::string, Cosines> of;
   std::vector<PretrainedModel> meant;
-  for (std::size_t m = 0; m < models.size(); ++m) {
-    for (const Matrix<float>& x : embed(*models[m].weights, models[m].texts, executor)) {
+  for (const PretrainedModel& model : models) {
+    Cosines& cosines = of[model.name];
+    for (const Matrix<float>& x : embed(*model.weights, model.texts, executor)) {
       const TokenMeasures measures = measure_tokens<float>(x.view(), Spectrum::no);
-      of[m].least.push_back(measures.min_cosine);
-      of[m].mean.push_back(measures.mean_cosine);
+      cosines.least = std::min(cosines.least, measures.min_cosine);
+      cosines.mean.push_back(measures.mean_cosine);
     }
-    const std::string published = published_model(spec_of(models[m]).family);
-    if (published == "bert-base-uncased" || published == "albert-base-v2") meant.push_back(models[m]);
+    const std::string published = published_model(spec_of(model).family);
+    if (published == "bert-base-uncased" || published == "albert-base-v2") meant.push_back(model);
   }
-  const auto cosines = [&](const PretrainedModel& model) -> const Cosines& {
-    return of[static_cast<std::size_t>(
-        std::find_if(models.begin(), models.end(),
-                     [&](const PretrainedModel& each) { return each.name == model.name; }) -
-        models.begin())];
-  };
-  const auto lowest = [&](const PretrainedModel& model) {
-    const auto& least = cosines(model).least;
-    return *std::min_element(least.begin(), least.end());
-  };
   claim.measured = over_models(models, [&](const PretrainedModel& model) {
-    return fmt::format("least {:.2f}, mean {}", lowest(model),
-                       with_interval(mean_interval(cosines(model).mean)));
+    const Cosines& cosines = of.at(model.name);
+    return fmt::format("least {:.2f}, mean {}", cosines.least, with_interval(mean_interval(cosines.mean)));
   });
-  judge(claim, meant, [&](const PretrainedModel& model) { return lowest(model) >= 0; });
+  judge(claim, meant, [&](const PretrainedModel& model) { return of.at(model.name).least >= 0; });
   const bool own = std::any_of(meant.begin(), meant.end(), [](const PretrainedModel& model) {
     return stands_in(model) == "the paper's own";
   });

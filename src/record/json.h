@@ -14,8 +14,6 @@ nlohmann::ordered_json to_json(const Provenance& provenance);
 nlohmann::ordered_json read_config(const std::filesystem::path& directory, std::string_view command);
 // Whose run a directory holds: "scan", "train lm", …; empty: no run of ours.
 std::string command_of(const std::filesystem::path& directory);
-// JSON has neither NaN nor infinity: they become null.
-nlohmann::ordered_json number_or_null(double value);
 // Bytes that are not UTF-8 (file names may hold any) become U+FFFD. Ends with a newline.
 std::string json_text(const nlohmann::ordered_json& json, int indent = 2);
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <span>
@@ -87,10 +86,6 @@ nlohmann::ordered_json to_json(const Provenance& provenance) {
           {"isa", provenance.isa},
           {"seed", provenance.seed},
           {"threads", provenance.threads}};
-}
-
-nlohmann::ordered_json number_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
 std::string json_text(const nlohmann::ordered_json& json, int indent) {

@@ -126,7 +126,7 @@ const std::string& TrainingState::metadata(const std::string& name) const {
 }
 
 TrainingRecord::TrainingRecord(const fs::path& directory, std::string_view command,
-                               const Provenance& provenance, const Json& options, std::string settings)
+                               const Provenance& provenance, std::string_view options, std::string settings)
     : TrainingRecord(RunDirectory(directory), std::move(settings)) {
   if (directory_.holds_run()) {
     try {
@@ -141,14 +141,15 @@ TrainingRecord::TrainingRecord(const fs::path& directory, std::string_view comma
         fmt::format("'{}' holds a run already; go on with it by --resume {}, or name a new directory.",
                     directory.string(), directory.string()));
   }
-  directory_.write_config(command, provenance, options.dump());
+  directory_.write_config(command, provenance, options);
   log_.emplace(log_path());
 }
 
 Json TrainingRecord::options(const fs::path& directory, std::string_view command) {
   const Json config = read_config(directory, command);
   const auto found = config.find("options");
-  if (found == config.end()) throw InputError("The run's config.json has no 'options'.");
+  if (found == config.end() || !found->is_object())
+    throw InputError("The run's config.json has no 'options' with the 'settings' of a training.");
   return *found;
 }
 

@@ -42,12 +42,13 @@ class TrainingRecord {
  public:
   using Metadata = std::map<std::string, std::string>;
 
-  // A new training. `settings`: what its numbers follow from, in a form that is the same for the same
-  // training; a checkpoint of others is refused. Throws InputError if the directory holds a run already.
+  // A new training. `options`: a JSON object. `settings`: what its numbers follow from, in a form that is the
+  // same for the same training; a checkpoint of others is refused. Throws InputError if the directory holds a
+  // run already.
   TrainingRecord(const std::filesystem::path& directory, std::string_view command,
-                 const Provenance& provenance, const nlohmann::ordered_json& options, std::string settings);
-  // The options of an earlier training. Throws InputError if it is not one of `command`, or of another
-  // version.
+                 const Provenance& provenance, std::string_view options, std::string settings);
+  // The options of an earlier training, an object. Throws InputError if it is not one of `command`, or of
+  // another version.
   static nlohmann::ordered_json options(const std::filesystem::path& directory, std::string_view command);
   // That training, to go on with. Throws InputError if it is being written by another process.
   static TrainingRecord open(const std::filesystem::path& directory, std::string settings);

@@ -88,9 +88,9 @@ std::string last_value(std::span<const TrainingSeries> series, const std::string
   std::vector<double> values;
   for (const TrainingSeries& each : series) {
     if (each.norm == norm && !each.rows.empty() && std::isfinite(each.rows.back().values[measure]))
-      values.push_back(factor * each.rows.back().values[measure]);
+      values.push_back(each.rows.back().values[measure]);
   }
-  return with_interval(mean_interval(values), digits, 1, {.none = "–"});
+  return mean_or_both(values, digits, factor, {.none = "–"});
 }
 
 std::string seeds_of(std::span<const TrainingSeries> series) {
@@ -147,6 +147,14 @@ Figure training_figure(std::span<const TrainingSeries> series, const TrainingMar
   return figure;
 }
 
+std::string over_seeds(std::span<const std::size_t> runs) {
+  const bool two = std::find(runs.begin(), runs.end(), 2) != runs.end();
+  const bool other = std::any_of(runs.begin(), runs.end(), [](std::size_t count) { return count != 2; });
+  std::string text = other ? "± is the 95 % interval over seeds" : "";
+  if (two) text += fmt::format("{}of two seeds both values are shown", other ? "; " : "");
+  return text;
+}
+
 ReportTable training_table(std::span<const TrainingSeries> series) {
   struct Column {
     Measure measure;
@@ -159,8 +167,8 @@ ReportTable training_table(std::span<const TrainingSeries> series) {
                                 {Measure::accuracy, "accuracy %", 1, 100},
                                 {Measure::angle, "angle to 1, degrees", 1, 1},
                                 {Measure::attention_distance, "attention from uniform", 3, 1}};
-  ReportTable table{"Where the trainings are (± is the 95 % interval over seeds)",
-                    {{"norm", "runs", "last step"}}};
+  ReportTable table{"", {{"norm", "runs", "last step"}}};
+  std::vector<std::size_t> counts;
   for (const Column& column : columns)
     if (is_measured(series, column.measure)) table.rows[0].emplace_back(column.name);
   for (const std::string& norm : norms_of(series)) {
@@ -171,6 +179,7 @@ ReportTable training_table(std::span<const TrainingSeries> series) {
       ++runs;
       if (!each.rows.empty()) step = std::max(step, each.rows.back().step);
     }
+    counts.push_back(runs);
     auto& row = table.rows.emplace_back(
         std::vector<std::string>{norm, std::to_string(runs), fmt::format("{:.0f}", step)});
     for (const Column& column : columns) {
@@ -178,6 +187,7 @@ ReportTable training_table(std::span<const TrainingSeries> series) {
         row.push_back(last_value(series, norm, column.measure, column.digits, column.factor));
     }
   }
+  table.title = fmt::format("Where the trainings are ({})", over_seeds(counts));
   return table;
 }
 
@@ -225,6 +235,19 @@ TrainingAbout about_majority() {
        "in a sequence, at every position. Attention that weighs all keys alike solves it exactly, and keys "
        "orthogonal to 1 let a query along 1 do so: its angle to 1 then falls, and attention nears "
        "uniform."}};
+}
+
+TrainingAbout about_language() {
+  return {"Training a language model",
+          {"A GPT-2 that learns what follows what, as Brody, Alon and Yahav (2023) trained it: the norm is "
+           "that before attention. LayerNorm scales its output to one length (but for eps), so no key lies "
+           "inside the others' hull; a norm that only centres does not. Losses are in nats per token."}};
+}
+
+TrainingAbout about_sentiment() {
+  return {"Training a classifier of texts",
+          {"A BERT that names the class of a text, as Brody, Alon and Yahav (2023) trained it, without any "
+           "norm; another norm stands in every place that BERT has one. Losses are in nats per text."}};
 }
 
 Page training_page(const TrainingAbout& about, std::span<const TrainingSeries> series,

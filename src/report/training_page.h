@@ -15,6 +15,8 @@ struct TrainingAbout {
   std::vector<std::string> paragraphs;
 };
 TrainingAbout about_majority();
+TrainingAbout about_language();
+TrainingAbout about_sentiment();
 
 // What the paper published, beside the curves; the panels in the order of TrainingSeries::measures.
 using TrainingMarks = std::array<std::vector<CurveFigure::Mark>, TrainingSeries::measures.size()>;
@@ -25,6 +27,8 @@ CurveFigure training_curves(std::span<const TrainingSeries> series, const Traini
 // Thinned to what pixels can show, which the caption then says.
 Figure training_figure(std::span<const TrainingSeries> series, const TrainingMarks& marks,
                        const std::string& settings);
+// What a table of means shows, given the number of runs of every norm: an interval, or both values of two.
+std::string over_seeds(std::span<const std::size_t> runs);
 // A header, and the last values of each norm.
 ReportTable training_table(std::span<const TrainingSeries> series);
 std::string training_verdict(std::span<const TrainingSeries> series);

@@ -19,7 +19,7 @@ class JsonReader {
  public:
   JsonReader(const nlohmann::ordered_json& object, std::string place)
       : object_(object), place_(std::move(place)) {
-    if (!object.is_object()) wrong(place_, "an object");
+    if (!object.is_object()) throw InputError(fmt::format("{} is not an object.", place_));
   }
 
   template <class Field>
@@ -51,12 +51,12 @@ class JsonReader {
       if (json.is_null()) return into.reset();
       read(json, place, into.emplace());
     } else if constexpr (Kind::named) {
-      if (!json.is_object()) wrong(place, "an object");
+      if (!json.is_object()) wrong(place, "an object", json);
       into.clear();
       for (const auto& [name, each] : json.items())
         read(each, fmt::format("{}.{}", place, name), into.emplace_back(name, typename Kind::Inner{}).second);
     } else if constexpr (Kind::list) {
-      if (!json.is_array()) wrong(place, "a list");
+      if (!json.is_array()) wrong(place, "a list", json);
       into.clear();
       for (std::size_t i = 0; i < json.size(); ++i) {
         typename Kind::Inner each{};
@@ -66,23 +66,27 @@ class JsonReader {
     } else if constexpr (NamedEnumeration<T>) {
       read_name(json, place, into);
     } else if constexpr (std::is_same_v<T, bool>) {
-      if (!json.is_boolean()) wrong(place, "true or false");
+      if (!json.is_boolean()) wrong(place, "true or false", json);
       into = json.get<bool>();
     } else if constexpr (std::is_integral_v<T>) {
       read_integer(json, place, into);
     } else if constexpr (std::is_floating_point_v<T>) {
-      if (!json.is_number() && !json.is_null()) wrong(place, "a number");
+      if (!json.is_number() && !json.is_null()) wrong(place, "a number", json);
       into = json.is_null() ? std::numeric_limits<T>::quiet_NaN() : json.get<T>();
     } else {
       static_assert(std::is_same_v<T, std::string>);
-      if (!json.is_string()) wrong(place, "a text");
+      if (!json.is_string()) wrong(place, "a text", json);
       into = json.get<std::string>();
     }
   }
 
  private:
-  [[noreturn]] static void wrong(const std::string& place, std::string_view wanted) {
-    throw InputError(fmt::format("{} is not {}.", place, wanted));
+  [[noreturn]] static void wrong(const std::string& place, std::string_view wanted,
+                                 const nlohmann::ordered_json& json) {
+    constexpr std::size_t longest = 60;
+    throw InputError(
+        fmt::format("{} is not {}: '{}' is {}.", place, wanted, place.substr(place.rfind('.') + 1),
+                    json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, longest)));
   }
 
   template <class T>
@@ -96,7 +100,7 @@ class JsonReader {
       if (std::is_signed_v<T> && value >= static_cast<std::int64_t>(std::numeric_limits<T>::min()))
         return static_cast<void>(into = static_cast<T>(value));
     }
-    wrong(place, "a whole number that fits");
+    wrong(place, "a whole number that fits", json);
   }
 
   template <class T>
@@ -107,7 +111,7 @@ class JsonReader {
         return static_cast<void>(into = value);
       names += fmt::format("{}{}", names.empty() ? "one of " : ", ", name_of(value));
     }
-    wrong(place, names);
+    wrong(place, names, json);
   }
 
   template <class Field>

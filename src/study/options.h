@@ -23,6 +23,7 @@ struct OptionFacts {
   const char* type = nullptr;  // what stands for the value in --help; null: by the kind of the field
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
   const char* otherwise = nullptr;  // the default in words, where the value does not say it
+  const char* old_name = nullptr;   // goes on working, unlisted
 };
 
 }  // namespace normscope

@@ -14,6 +14,7 @@
 #include "result/json_writer.h"
 #include "study/paper_evidence.h"
 #include "study/parse.h"
+#include "study/train_majority.h"
 
 namespace normscope {
 namespace {
@@ -128,10 +129,12 @@ class Laboratory {
   Findings look(const PaperPart& part) {
     Findings found;
     Evidence evidence{plan_, context_.executor};
-    evidence.progress = context_.progress;
+    evidence.progress = [&](const std::string& label, const char* unit) {
+      return context_.step(label, unit).progress;
+    };
     evidence.collapse = [&](const std::string& label, const std::vector<CollapseCase>& cases,
                             const CollapseSettings& settings) {
-      return collapse(cases, settings, context_.executor, context_.progress(label, "layers"));
+      return collapse(cases, settings, context_.executor, context_.step(label, "layers").progress);
     };
     std::optional<MajorityTraining> in_3d;
     std::optional<PaperText> sentiment;
@@ -179,23 +182,10 @@ class Laboratory {
   // Every norm with every seed, begun or resumed.
   MajorityTraining train(const char* name, const char* label, const MajoritySettings& settings,
                          const std::vector<std::string>& norms) const {
-    constexpr const char* command = "train majority";
-    MajorityPlan plan{settings, {}};
-    for (const std::string& norm : norms) {
-      for (const std::uint64_t seed : plan_.seeds) plan.runs.push_back({norm, seed});
-    }
-    const fs::path directory = directory_ / name;
-    const bool begun = fs::exists(directory / "config.json");
-    MajorityRecord record =
-        begun ? MajorityRecord::open(directory, command)
-              : MajorityRecord(directory, command, provenance(0, context_.executor.threads()), plan);
-    if (begun && to_json(record.plan()) != to_json(plan))
-      throw InputError(fmt::format("'{}' holds a training with other settings; name a new directory.",
-                                   directory.string()));
-    MajorityTraining training(plan.settings, plan.runs, context_.executor);
-    if (begun) record.restore(training);
-    context_.train_majority(training, record, label);
-    return training;
+    const MajorityPlan plan = plan_majority(settings, every_run(norms, plan_.seeds));
+    MajorityRecord record = MajorityRecord::begin_or_open(directory_ / name, "train majority",
+                                                          provenance(0, context_.executor.threads()), plan);
+    return study_majority(plan, &record, context_.step(label, "steps")).training;
   }
 
   const PaperPlan& plan_;

@@ -6,16 +6,13 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "normscope/majority.h"
 #include "normscope/record.h"
-#include "normscope/text_training.h"
-#include "normscope/training_tokenizer.h"
 #include "paper/part.h"
-#include "record/majority_record.h"
-#include "record/text_record.h"
 #include "result/paper.h"
+#include "study/context.h"
 #include "study/options.h"
 
 namespace normscope {
@@ -65,7 +62,7 @@ struct PaperOptions {
   }
 };
 
-using Note = std::function<void(const std::string& sentence)>;
+using Note = std::function<void(std::string_view sentence)>;
 
 // The options as resolved, by what has been fetched; what was left out is noted. What is wrong with a model
 // or a text is told here rather than after an hour. Throws InputError on that, and on options that no part
@@ -78,18 +75,10 @@ PaperPlan read_paper_plan(const std::filesystem::path& directory);
 struct PaperContext {
   const Executor& executor;
   Note note;
-  ShowProgress progress;
+  // A context for one step of a part, which tells of its progress under a label, in a unit.
+  std::function<Context(const std::string& label, const char* unit)> step;
   // A part begins: what all take, what those that have ended took, and what it takes, about, in seconds.
   std::function<void(double total, double before, double part)> begins;
-  // Trainings, to the end, into their records; `evaluated` is called before a checkpoint knows of an
-  // evaluation.
-  std::function<void(MajorityTraining&, MajorityRecord&, const std::string& label)> train_majority;
-  std::function<void(TextTraining&, TextRecord&, const std::string& label,
-                     const std::function<void()>& evaluated)>
-      train_text;
-  std::function<void(const std::filesystem::path&, const TextRun&, const TrainingTokenizer&,
-                     const std::vector<std::string>& classes)>
-      write_model;
 };
 
 struct PaperStudy {

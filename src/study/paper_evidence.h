@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "normscope/text_training.h"
+#include "normscope/training_tokenizer.h"
 #include "study/paper.h"
 
 namespace normscope {

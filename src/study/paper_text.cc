@@ -19,14 +19,14 @@
 #include "result/json_writer.h"
 #include "study/model_text.h"
 #include "study/paper_evidence.h"
+#include "study/train_text.h"
 
 namespace normscope {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostWords = 30'522;  // of a vocabulary made from the reviews
-constexpr std::size_t kFewestTokens = 8;    // of a sentence
+constexpr std::size_t kFewestTokens = 8;  // of a sentence
 constexpr std::size_t kGrammarReviews = 10'000;
 constexpr double kHeldOutShare = 0.05;
 
@@ -51,18 +51,7 @@ LabelledSplit open_reviews(const std::string& name, std::uint64_t seed) {
 std::string lasting_file(const std::string& file, const char* option) {
   if (file == "-")
     throw InputError(fmt::format("{}: a run that can be resumed needs a file, not standard input.", option));
-  return fs::absolute(file).lexically_normal().string();
-}
-
-// So many rows, evenly spaced, for they may lie sorted; 0: all.
-void thin_out(LabelledTexts& texts, std::size_t count) {
-  const std::size_t all = texts.rows.size();
-  if (count == 0 || count >= all) return;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t from = i * all / count;
-    if (from != i) texts.rows[i] = std::move(texts.rows[from]);
-  }
-  texts.rows.resize(count);
+  return lasting_path(file);
 }
 
 bool is_utf8(std::string_view text) {
@@ -147,78 +136,61 @@ std::optional<ModelTally> read_snapshot(const fs::path& file, std::size_t window
   return std::nullopt;
 }
 
-// What both trainings have in common.
-TextPlan plan_of(const PaperPlan& paper, TextTrainingSettings settings, double learning_rate,
-                 std::uint64_t steps, std::uint64_t evaluate_every, std::size_t seeds, bool Needs::*what) {
-  TextPlan plan;
-  plan.settings = std::move(settings);
-  plan.settings.adam.learning_rate = learning_rate;
-  plan.settings.adam.schedule.steps = plan.settings.steps = steps;
-  plan.settings.evaluate_every = evaluate_every;
-  for (const std::string& norm : norms_for(paper, what)) {
-    for (std::size_t s = 0; s < std::min(seeds, paper.seeds.size()); ++s)
-      plan.runs.push_back({norm, paper.seeds[s]});
-  }
-  plan.data.seed = paper.seed;
-  return plan;
-}
-
-TextRecipe recipe_of(const TextPlan& plan) {
-  TextRecipe recipe;
-  recipe.corpus = plan.data.description;
-  recipe.tokenizer = plan.data.tokenizer_description;
-  recipe.generated = plan.data.generated;
-  recipe.steps = plan.settings.steps;
-  recipe.batch = plan.batch;
-  recipe.context = plan.context;
-  recipe.learning_rate = plan.settings.adam.learning_rate;
-  recipe.dropout = plan.settings.spec.model.block.dropout;
-  recipe.vocabulary = plan.settings.spec.model.vocabulary;
-  return recipe;
-}
-
-// Begun, or resumed, to the end; with the models that `normscope scan` opens. `looks` is called after every
-// evaluation, before a checkpoint goes beyond its step, and at the end.
 using Looks = std::function<void(std::span<const TextRun>, const RunDirectory&)>;
-PaperText trained(const TextPlan& plan, TextBatches batches,
-                  std::shared_ptr<const TrainingTokenizer> tokenizer, const fs::path& directory,
-                  const char* command, const char* label, const PaperContext& context,
-                  const Looks& looks = {}) {
-  const bool begun = fs::exists(directory / "config.json");
-  TextRecord record =
-      begun ? TextRecord::open(directory, command)
-            : TextRecord(directory, command, provenance(plan.data.seed, context.executor.threads()), plan);
-  if (begun) {
-    require_same_data(record.plan(), plan.data.content_hash, plan.settings.spec.model.vocabulary);
-    if (to_json(record.plan()) != to_json(plan))
-      throw InputError(fmt::format("'{}' holds a training with other settings; name a new directory.",
-                                   directory.string()));
-  }
-  PaperText text{
-      TextTraining(plan.settings, plan.runs, std::move(batches)), {}, recipe_of(plan), std::move(tokenizer)};
-  record.restore(text.training);
-  const auto look = [&] {
-    if (looks) looks(text.training.runs(), record.directory());
+// Begun, or resumed, to the end. `looks` is called after every evaluation, before a checkpoint goes beyond
+// its step, and at the end.
+PaperText trained(TextPlan plan, const TextsRead& texts, const fs::path& directory, const char* command,
+                  const char* label, const PaperContext& context, const Looks& looks = {}) {
+  plan = with_texts(std::move(plan), texts);
+  TextRecord record = TextRecord::begin_or_open(directory, command,
+                                                provenance(plan.data.seed, context.executor.threads()), plan);
+  const auto look = [&](const TextTraining& training) {
+    if (looks) looks(training.runs(), record.directory());
   };
-  context.train_text(text.training, record, label, look);
-  look();  // a training that had ended before
+  PaperText text{study_text(plan, texts, &record, context.step(label, "tokens"), look).training,
+                 {},
+                 {},
+                 texts.tokenizer};
+  look(text.training);  // one that had ended before
   for (const TextRun& run : text.training.runs()) {
     TextEvidence& evidence = text.runs.emplace_back();
     evidence.id = run.id;
     evidence.rows = run.rows;
     evidence.broken = run.trouble.has_value();  // says nothing of the claims
-    if (run.trouble) {
-      std::optional<LastGood> good;
-      if (run.step > 0) good = LastGood{directory / kCheckpointFile, run.step};
-      context.note(fmt::format("Left out: {}, seed {}: {}", run.id.norm, run.id.seed,
-                               sentence_of(*run.trouble, good)));
-      continue;
-    }
-    const fs::path place = directory / "models" / fmt::format("{}-seed{}", run.id.norm, run.id.seed);
-    // Written whole or not at all, and the same each time.
-    if (!fs::exists(place)) context.write_model(place, run, *text.tokenizer, plan.data.classes);
+    if (!run.trouble) continue;
+    std::optional<LastGood> good;
+    if (run.step > 0) good = LastGood{directory / kCheckpointFile, run.step};
+    context.note(
+        fmt::format("Left out: {}, seed {}: {}", run.id.norm, run.id.seed, sentence_of(*run.trouble, good)));
   }
+  TextRecipe& recipe = text.recipe;
+  recipe.corpus = texts.found.description;
+  recipe.tokenizer = texts.found.tokenizer;
+  recipe.generated = texts.found.generated;
+  recipe.steps = plan.settings.steps;
+  recipe.batch = plan.settings.batch;
+  recipe.context = plan.settings.context;
+  recipe.learning_rate = plan.settings.adam.learning_rate;
+  recipe.dropout = plan.settings.spec.model.block.dropout;
+  recipe.vocabulary = texts.tokenizer->size();
   return text;
+}
+
+// What both plans have in common. wanted: a LanguagePlan or a SentimentPlan.
+template <class Wanted>
+TextPlan plan_of(const PaperPlan& paper, const Wanted& wanted, const TextTrainingSettings& published,
+                 bool Needs::*what) {
+  TextPlan plan;
+  static_cast<TextTrainingSettings&>(plan.settings) = published;
+  plan.settings.adam.learning_rate = wanted.learning_rate;
+  plan.settings.adam.schedule.steps = plan.settings.steps = wanted.steps;
+  plan.settings.evaluate_every = wanted.evaluate_every;
+  plan.settings.batch = wanted.batch;
+  plan.runs = every_run(norms_for(paper, what),
+                        std::span(paper.seeds).first(std::min(wanted.seeds, paper.seeds.size())));
+  plan.data.seed = paper.seed;
+  plan.data.tokenizer = wanted.tokenizer;
+  return plan;
 }
 
 // Trainings on text: a first look beside all other parts, minutes, or as published.
@@ -321,36 +293,21 @@ void resolve_text(PaperPlan& plan, const PaperOptions& given) {
 
 PaperText paper_language(const PaperPlan& paper, const fs::path& directory, const PaperContext& context) {
   const LanguagePlan& wanted = *paper.language;
-  const auto tokenizer = std::make_shared<const TrainingTokenizer>(training_tokenizer(wanted.tokenizer));
   const std::unique_ptr<const Corpus> corpus = open_corpus(wanted.corpus, paper.seed);
-  const auto stream = std::make_shared<const TokenStream>(token_stream(
-      *corpus, *tokenizer, {wanted.context, wanted.most_tokens, kHeldOutShare}, context.executor));
-
-  TextPlan plan = plan_of(paper, published_language_training(), wanted.learning_rate, wanted.steps,
-                          wanted.evaluate_every, wanted.seeds, &Needs::language);
-  plan.settings.spec.model.vocabulary = tokenizer->size();
+  const TextsRead texts =
+      read_language(*corpus, wanted.tokenizer, {wanted.context, wanted.most_tokens, kHeldOutShare},
+                    wanted.batch, wanted.held_out, context.executor);
+  TextPlan plan = plan_of(paper, wanted, published_language_training(), &Needs::language);
+  plan.settings.context = wanted.context;
   plan.settings.spec.model.positions = std::max(plan.settings.spec.model.positions, wanted.context);
-  plan.batch = wanted.batch;
-  plan.context = wanted.context;
   plan.data.source = corpus->name();
   if (!is_corpus_name(wanted.corpus)) plan.data.files = {wanted.corpus};
   plan.data.most_tokens = wanted.most_tokens;
   plan.data.held_out_share = kHeldOutShare;
-  plan.data.tokenizer = wanted.tokenizer;
-  plan.data.description = corpus->description();
-  plan.data.tokenizer_description = tokenizer->description;
-  plan.data.generated = corpus->generated();
-  plan.data.content_hash = stream->content_hash;
 
-  TextBatches batches;
-  batches.train = [stream, context_length = wanted.context, batch = wanted.batch](std::uint64_t seed,
-                                                                                  std::uint64_t step) {
-    return language_batch(stream->training(), context_length, batch, seed, step);
-  };
-  batches.held_out = held_out_batches(stream->held_out(), wanted.context, wanted.batch, wanted.held_out);
   const auto windows_of = [&](std::size_t most) {
     std::vector<std::vector<std::uint32_t>> windows;
-    for (const TokenBatch& batch : held_out_batches(stream->held_out(), wanted.context, 1, most))
+    for (const TokenBatch& batch : held_out_batches(texts.stream->held_out(), wanted.context, 1, most))
       windows.push_back(batch.tokens);
     return windows;
   };
@@ -374,8 +331,7 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
       kept.write(file, json_of(tally_keys(*model, windows, context.executor), -1));
     }
   };
-  PaperText text =
-      trained(plan, std::move(batches), tokenizer, directory, "train lm", "Language model", context, look);
+  PaperText text = trained(plan, texts, directory, "train lm", "Language model", context, look);
   for (TextEvidence& run : text.runs) {
     for (const std::uint64_t step : steps) {
       if (auto tally = read_snapshot(directory / file_of(run.id, step), windows_at(step).size()))
@@ -383,7 +339,7 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
     }
   }
   text.recipe.eps = plan.settings.spec.model.block.norm.eps;
-  text.recipe.training_tokens = stream->training_tokens;
+  text.recipe.training_tokens = texts.stream->training_tokens;
   text.recipe.windows = last_windows.size();
   return text;
 }
@@ -393,39 +349,17 @@ PaperText paper_sentiment(const PaperPlan& paper, const fs::path& directory, con
   LabelledSplit reviews = open_reviews(wanted.reviews, paper.seed);
   thin_out(reviews.training, wanted.training_texts);
   thin_out(reviews.test, wanted.test_texts);
-  const auto tokenizer = std::make_shared<const TrainingTokenizer>(
-      wanted.tokenizer == "words" ? word_tokenizer(reviews.training.texts(), kMostWords)
-                                  : training_tokenizer(wanted.tokenizer));
-  const auto training = std::make_shared<const EncodedTexts>(
-      encode_labelled(reviews.training, *tokenizer, wanted.most_tokens, context.executor));
-  const EncodedTexts test = encode_labelled(reviews.test, *tokenizer, wanted.most_tokens, context.executor);
-
-  TextPlan plan = plan_of(paper, published_sentiment_training(), wanted.learning_rate, wanted.steps,
-                          wanted.evaluate_every, wanted.seeds, &Needs::sentiment);
-  plan.settings.spec.model.vocabulary = tokenizer->size();
-  plan.settings.spec.classes = reviews.training.classes.size();
+  const TextsRead texts = read_labelled_texts(reviews, wanted.tokenizer, wanted.most_tokens, wanted.batch,
+                                              reviews.test.rows.size(), context.executor);
+  TextPlan plan = plan_of(paper, wanted, published_sentiment_training(), &Needs::sentiment);
+  plan.settings.context = wanted.most_tokens;
   plan.settings.spec.model.block.feed_forward = wanted.feed_forward;
-  plan.batch = wanted.batch;
-  plan.context = wanted.most_tokens;
   plan.data.source = reviews.training.name;
   if (!is_review_name(wanted.reviews)) plan.data.files = {wanted.reviews};
-  plan.data.tokenizer = wanted.tokenizer;
-  plan.data.description = reviews.training.description;
-  plan.data.tokenizer_description = tokenizer->description;
-  plan.data.generated = reviews.training.generated;
-  plan.data.classes = reviews.training.classes;
-  plan.data.content_hash = training->content_hash + test.content_hash;
-
-  TextBatches batches;
-  batches.train = [training, batch = wanted.batch](std::uint64_t seed, std::uint64_t step) {
-    return text_batch(*training, batch, seed, step);
-  };
-  batches.held_out = text_batches(test, wanted.batch);
-  PaperText text =
-      trained(plan, std::move(batches), tokenizer, directory, "train sentiment", "Sentiment model", context);
+  PaperText text = trained(plan, texts, directory, "train sentiment", "Sentiment model", context);
   text.recipe.feed_forward = wanted.feed_forward;
-  text.recipe.training_texts = training->size();
-  text.recipe.classes = plan.settings.spec.classes;
+  text.recipe.training_texts = texts.found.training_texts;
+  text.recipe.classes = texts.found.classes.size();
   return text;
 }
 
@@ -434,7 +368,7 @@ void mark_sentences(PaperText& text, const PaperPlan& plan, const std::string& l
   const Sentences sentences = sentences_for(plan, *text.tokenizer, text.recipe.context);
   text.recipe.sentences = sentences.all.size();
   text.recipe.sentence_source = sentences.source;
-  const Tell progress = context.progress(label, "sentences");
+  const Tell progress = context.step(label, "sentences").progress;
   const auto runs = text.training.runs();
   for (std::size_t r = 0; r < runs.size(); ++r) {
     if (runs[r].trouble) continue;

@@ -210,7 +210,7 @@ HEATMAP_CALLS = ["--n 3,8 --d 3 --draws 5", "--n 3 --d 3 --draws 1 --norm rmsnor
 SMALL_TASK = "--classes 5 --length 12 --margin 2 --samples 500 --batch 100 --evaluate-every 10"
 MAJORITY_CALLS = [f"{SMALL_TASK} --steps 20 --norm layernorm,project:1 --seeds 3 --out majority", "--resume majority",
                   f"{SMALL_TASK} --steps 0 --heads 2 --layers 2 --mask causal --data-seed 3",
-                  f"{SMALL_TASK} --steps 100 --norm none,layernorm --layers 8 --lr 300",  # one diverges
+                  f"{SMALL_TASK} --steps 100 --norm none,layernorm --layers 8 --learning-rate 300",  # one diverges
                   "--3d --steps 20 --stop-accuracy 0.5 --clip 1 --weight-decay 0.1"]
 SMALL_TEXT = "--tokenizer bytes --context 16 --batch 4 --evaluate-every 10"
 LM_CALLS = [f"--corpus grammar {SMALL_TEXT} --steps 20 --norm layernorm,project:1 --seeds 2 --out lm", "--resume lm",

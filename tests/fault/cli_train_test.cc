@@ -347,6 +347,18 @@ TEST_F(TrainCommand, ALossThatOverflowsBeforeTheFirstStepIsAFailedRun) {
                   1, {"none with seed 11", "not finite", "fewer layers"});
 }
 
+TEST_F(TrainCommand, OldNamesOfOptionsGoOnWorkingUnlisted) {
+  const json result = result_of(kSmall + "--dimension 4 --learning-rate 0.01");
+  EXPECT_EQ(result["settings"]["dim"], 4);
+  EXPECT_EQ(result_of(kSmall + "--dim 4 --lr 0.01")["runs"], result["runs"]);
+  const std::string help = run("train majority --help").out;
+  EXPECT_NE(help.find("--learning-rate"), std::string::npos);
+  EXPECT_EQ(help.find("--lr"), std::string::npos);
+  EXPECT_EQ(help.find("--dim "), std::string::npos);
+  expect_refused(kSmall + "--dim 4 --dimension 8", {"--dim", "--dimension"});
+  expect_refused(kSmall + "--learning-rate 0", {"--learning-rate", "'0'"});
+}
+
 TEST_F(TrainCommand, OneProcessWritesAtATime) {
   const pid_t first = start(kTask + "--steps 100000000 --out " + path("run"));
   for (int i = 0; i < 2000 && read(in_run(kLog)).empty(); ++i) std::this_thread::sleep_for(milliseconds(5));

@@ -39,6 +39,18 @@ TEST(TrainingFigure, BandsAreIntervalsOverSeeds) {
   EXPECT_EQ(count(training_figure(all, marks, "").svg, "class=\"band\""), 4u);
 }
 
+TEST(TrainingTable, OfTwoSeedsShowsBothValues) {
+  const std::vector<TrainingSeries> two = {series("a", 1, 0), series("a", 2, 1)};
+  const ReportTable table = training_table(two);
+  EXPECT_EQ(table.rows[1][3], "1.000, 2.000");
+  EXPECT_EQ(table.title, "Where the trainings are (of two seeds both values are shown)");
+  EXPECT_NE(training_verdict(two).find("a: 50.0, 60.0 %"), std::string::npos) << training_verdict(two);
+  const ReportTable three =
+      training_table(std::vector{series("a", 1, 0), series("a", 2, 1), series("a", 3, 2)});
+  EXPECT_NE(three.rows[1][3].find("2.000 ± "), std::string::npos) << three.rows[1][3];
+  EXPECT_NE(three.title.find("± is the 95 % interval over seeds"), std::string::npos);
+}
+
 TEST(TrainingFigure, ShowsOnlyWhatWasMeasured) {
   const double none = std::nan("");
   const std::vector<TrainingSeries> all = {{"a", 1, {{10, {2, none, none, none, 2.5}}}}};

@@ -14,7 +14,6 @@ namespace normscope {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -58,7 +57,7 @@ class AnyTrainingRecord : public ::testing::Test {
  protected:
   Counting begin(const char* name) const {
     return Counting(
-        TrainingRecord(place(name), "train lm", provenance(1, 1), Json{{"rate", 0.5}}, "rate 0.5"));
+        TrainingRecord(place(name), "train lm", provenance(1, 1), R"({"rate": 0.5})", "rate 0.5"));
   }
   Counting resumed(const char* name, const std::string& settings = "rate 0.5") const {
     return Counting(TrainingRecord::open(place(name), settings));
@@ -93,8 +92,8 @@ TEST_F(AnyTrainingRecord, KnowsItsOptionsAndItsCommand) {
   EXPECT_THROW(TrainingRecord::options(place("run"), "train majority"), InputError);
   expect_mentions(message_of([&] { begin("run"); }), {"holds a run already", "--resume"});
   // What would not help is not advised.
-  const std::string other = message_of(
-      [&] { TrainingRecord(place("run"), "train majority", provenance(1, 1), Json::object(), ""); });
+  const std::string other =
+      message_of([&] { TrainingRecord(place("run"), "train majority", provenance(1, 1), "{}", ""); });
   expect_mentions(other, {"holds a run already", "'normscope train lm'", "new directory"});
   EXPECT_EQ(other.find("--resume"), std::string::npos) << other;
 }
@@ -127,7 +126,7 @@ TEST_F(AnyTrainingRecord, GoesOnOnlyWithWhatItWrote) {
 }
 
 TEST_F(AnyTrainingRecord, NamesThatACheckpointUsesItselfAreRefused) {
-  TrainingRecord record(place("run"), "train lm", provenance(1, 1), Json::object(), "");
+  TrainingRecord record(place("run"), "train lm", provenance(1, 1), "{}", "");
   EXPECT_THROW(record.write_checkpoint(1, std::span<const FloatTensor>(), {{"log_hash", "1"}}), Error);
   EXPECT_FALSE(fs::exists(record.checkpoint_path()));
 }

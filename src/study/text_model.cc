@@ -1,4 +1,4 @@
-#include "cli/text_model.h"
+#include "study/text_model.h"
 
 #include <span>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "normscope/checkpoint.h"
 #include "normscope/transformer.h"
 
-namespace normscope::cli {
+namespace normscope {
 namespace {
 
 // The head of classes under the names that the Hugging Face library has for it.
@@ -48,4 +48,4 @@ void write_text_model(const std::filesystem::path& directory, const TextRun& run
   write_checkpoint(directory, *trained_model(run.spec, run.parameters), extras);
 }
 
-}  // namespace normscope::cli
+}  // namespace normscope
