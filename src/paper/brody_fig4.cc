@@ -85,10 +85,7 @@ Claim loss_claim(std::span<const TextEvidence> runs, const TextRecipe& recipe,
 
 CurveFigure::Panel loss_panel(std::span<const TextEvidence> runs, const std::string& title,
                               const PublishedLoss& published) {
-  CurveFigure::Panel panel;
-  panel.title = title;
-  panel.x_label = "training step";
-  panel.y_label = "cross-entropy, nats";
+  CurveFigure::Panel panel = step_panel(title, "cross-entropy, nats");
   const std::tuple<const char*, const char*, double> norms[] = {
       {kWithScaling, "with scaling (layernorm)", published.with},
       {kWithoutScaling, "without scaling (center)", published.without}};
@@ -116,10 +113,7 @@ CurveFigure::Panel loss_panel(std::span<const TextEvidence> runs, const std::str
 }
 
 CurveFigure::Panel difference_panel(std::span<const TextEvidence> runs) {
-  CurveFigure::Panel panel;
-  panel.title = "What scaling gains: loss without − with, same seed";
-  panel.x_label = "training step";
-  panel.y_label = "nats";
+  CurveFigure::Panel panel = step_panel("What scaling gains: loss without − with, same seed", "nats");
   const TextRuns with = sound_runs(runs, kWithScaling);
   if (with.empty()) return panel;
   for (const auto& [name, published] : {std::pair{"training loss", &kTrain}, {"held-out loss", &kTest}}) {

@@ -58,10 +58,7 @@ Claim head_claim(std::span<const TextEvidence> runs) {
 
 CurveFigure::Panel trend_panel(std::span<const TextEvidence> runs, const char* norm, const std::string& title,
                                const LayerValue& value, std::span<const double> published) {
-  CurveFigure::Panel panel;
-  panel.title = title;
-  panel.x_label = "training step";
-  panel.y_label = "unselectable keys, %";
+  CurveFigure::Panel panel = step_panel(title, "unselectable keys, %");
   panel.y_low = 0;
   panel.y_high = 100;
   const TextRuns chosen = sound_runs(runs, norm);

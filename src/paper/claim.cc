@@ -89,6 +89,14 @@ void append(std::string& list, std::string_view entry, std::string_view separato
   list += entry;
 }
 
+CurveFigure::Panel step_panel(std::string title, std::string y_label) {
+  CurveFigure::Panel panel;
+  panel.title = std::move(title);
+  panel.x_label = "training step";
+  panel.y_label = std::move(y_label);
+  return panel;
+}
+
 std::string seeds_caption(std::span<const std::uint64_t> seeds) {
   std::vector<std::uint64_t> each;
   for (const std::uint64_t seed : seeds) {

@@ -84,6 +84,8 @@ Holds judged(Answer holds, Answer if_granted);
 std::string counted(std::size_t count, std::string_view what);
 // A further entry of a list in a sentence.
 void append(std::string& list, std::string_view entry, std::string_view separator = ", ");
+// A panel over the steps of a training.
+CurveFigure::Panel step_panel(std::string title, std::string y_label);
 // "Seeds 11, 42; bands are …"; each seed once.
 std::string seeds_caption(std::span<const std::uint64_t> seeds);
 

@@ -191,10 +191,7 @@ RatioInterval steps_ratio(std::span<const MajorityRun> runs, std::string_view of
 CurveFigure::Panel majority_panel(std::span<const MajorityRun> runs, const std::string& title,
                                   const std::string& y_label, const Quantity& quantity,
                                   std::span<const PublishedValue> published, bool log_y) {
-  CurveFigure::Panel result;
-  result.title = title;
-  result.x_label = "training step";
-  result.y_label = y_label;
+  CurveFigure::Panel result = step_panel(title, y_label);
   result.log_y = log_y;
   if (quantity.whole) result.y_low = quantity.least, result.y_high = quantity.most;
   std::uint64_t last = 0;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -57,19 +58,21 @@ std::string sampled(const PaperPlan& plan) {
 std::string deep(const PaperPlan& plan) {
   return counted(plan.deep_samples, "sample");
 }
+std::string first_seeds(const PaperPlan& plan, std::size_t count) {
+  return fmt::format("seeds {}",
+                     fmt::join(std::span(plan.seeds).first(std::min(count, plan.seeds.size())), ", "));
+}
 std::string language(const PaperPlan& plan) {
   if (!plan.language) return "";
   const LanguagePlan& each = *plan.language;
-  return fmt::format("seeds {}, {} steps of {} × {} tokens, {}, {}",
-                     fmt::join(std::span(plan.seeds).first(each.seeds), ", "), each.steps, each.batch,
-                     each.context, each.corpus, each.tokenizer);
+  return fmt::format("{}, {} steps of {} × {} tokens, {}, {}", first_seeds(plan, each.seeds), each.steps,
+                     each.batch, each.context, each.corpus, each.tokenizer);
 }
 std::string sentiment(const PaperPlan& plan) {
   if (!plan.sentiment) return "";
   const SentimentPlan& each = *plan.sentiment;
-  return fmt::format("seeds {}, {} steps of {} texts, {}, {}",
-                     fmt::join(std::span(plan.seeds).first(each.seeds), ", "), each.steps, each.batch,
-                     each.reviews, each.tokenizer);
+  return fmt::format("{}, {} steps of {} texts, {}, {}", first_seeds(plan, each.seeds), each.steps,
+                     each.batch, each.reviews, each.tokenizer);
 }
 std::string none(const PaperPlan&) {
   return "";

@@ -39,8 +39,7 @@ struct TextRecipe {
   std::uint64_t steps = 0;
   std::size_t batch = 0, context = 0, feed_forward = 0;
   double learning_rate = 0, dropout = 0;
-  double eps = 0;  // of the norm before attention
-  std::size_t vocabulary = 0;
+  double eps = 0;                          // of the norm before attention
   std::size_t training_texts = 0;          // labelled; of a language model 0
   std::size_t classes = 0;                 // of labelled texts
   std::uint64_t training_tokens = 0;       // of the corpus, as far as it was read; of labelled texts 0

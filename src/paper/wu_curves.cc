@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/number_text.h"
 #include "paper_texts.h"
@@ -165,21 +166,24 @@ const char* own_mask_name(const PretrainedModel& model) {
   return spec_of(model).causal ? "causal" : "full";
 }
 
-CollapseSettings settings_of(const PretrainedModel& model, std::size_t most_samples) {
-  CollapseSettings settings;
-  settings.tokens = tokens_of(model);
-  settings.layers = spec_of(model).layers;
-  settings.samples = std::min(model.texts.size(), most_samples);
-  settings.model = model.weights;
-  settings.texts = model.texts;
-  settings.spectrum = Spectrum::no;
-  settings.theory = false;
-  return settings;
-}
-
-CollapseCase case_of(const PretrainedModel& model, const std::string& group, const std::string& name,
-                     const BlockSpec& block, Mask mask) {
-  return {fmt::format("{}: {}", model.name, group), name, block, std::move(mask)};
+Curves run_models(const Evidence& evidence, const char* label, const CasesOfModel& cases_of,
+                  Spectrum spectrum, std::size_t most_samples) {
+  Curves curves;
+  for (const PretrainedModel& model : evidence.models) {
+    std::vector<CollapseCase> cases = cases_of(model);
+    for (CollapseCase& each : cases) each.group = fmt::format("{}: {}", model.name, each.group);
+    CollapseSettings settings;
+    settings.tokens = tokens_of(model);
+    settings.layers = spec_of(model).layers;
+    settings.samples = std::min(model.texts.size(), most_samples);
+    settings.model = model.weights;
+    settings.texts = model.texts;
+    settings.spectrum = spectrum;
+    settings.theory = false;
+    Curves own = evidence.collapse(label, cases, settings);
+    std::move(own.begin(), own.end(), std::back_inserter(curves));
+  }
+  return curves;
 }
 
 const CollapseCurve& find(const Curves& curves, const PretrainedModel& model, std::string_view group,

@@ -80,10 +80,10 @@ inline constexpr const char* kNoModel =
 const ModelSpec& spec_of(const PretrainedModel& model);
 std::size_t tokens_of(const PretrainedModel& model);
 const char* own_mask_name(const PretrainedModel& model);
-CollapseSettings settings_of(const PretrainedModel& model, std::size_t most_samples = ~std::size_t{0});
-// A case of a model: its group has the model's name before.
-CollapseCase case_of(const PretrainedModel& model, const std::string& group, const std::string& name,
-                     const BlockSpec& block, Mask mask);
+// Cases of every model, one model after the other; their groups get its name before them.
+using CasesOfModel = std::function<std::vector<CollapseCase>(const PretrainedModel&)>;
+Curves run_models(const Evidence& evidence, const char* label, const CasesOfModel& cases_of,
+                  Spectrum spectrum = Spectrum::no, std::size_t most_samples = ~std::size_t{0});
 const CollapseCurve& find(const Curves& curves, const PretrainedModel& model, std::string_view group,
                           std::string_view name);
 // "minilm: …; stories15m: …"

@@ -260,18 +260,16 @@ Claim which_part(Models models, const Curves& curves) {
 Findings pretrained(const Evidence& evidence) {
   const Models models = evidence.models;
   if (models.empty()) return {};
-  Curves curves;
-  for (const PretrainedModel& model : models) {
+  const Curves curves = run_models(evidence, "Wu Fig. 2, pretrained", [](const PretrainedModel& model) {
     std::vector<CollapseCase> cases;
     for (const std::string_view variant : variant_names()) {
       for (const char* mask : kMasks) {
-        cases.push_back(case_of(model, std::string(variant), mask, variant_of(variant, spec_of(model).block),
-                                parse_mask(mask, tokens_of(model))));
+        cases.push_back({std::string(variant), mask, variant_of(variant, spec_of(model).block),
+                         parse_mask(mask, tokens_of(model))});
       }
     }
-    for (CollapseCurve& curve : evidence.collapse("Wu Fig. 2, pretrained", cases, settings_of(model)))
-      curves.push_back(std::move(curve));
-  }
+    return cases;
+  });
   Findings found;
   found.claims = {pretrained_attention(models, curves), pretrained_local_is_slower(models, curves),
                   parts_together(models, curves), which_part(models, curves)};

@@ -14,20 +14,18 @@ Findings wu_fig3(const Evidence& evidence) {
   slows.measured = where.measured = kNoModel;
   const Models models = evidence.models;
   if (models.empty()) return {{slows, where}};
-  Curves curves;
-  for (const PretrainedModel& model : models) {
+  const Curves curves = run_models(evidence, "Wu Fig. 3", [](const PretrainedModel& model) {
     std::vector<CollapseCase> cases;
     for (const char* mask : kMasks) {
       for (std::size_t t = 0; t < Gains::labels.size(); ++t) {
         BlockSpec block = variant_of("san", spec_of(model).block);
         block.temperature = Gains::temperatures[t];
-        cases.push_back(case_of(model, fmt::format("san, {}", mask), Gains::labels[t], block,
-                                parse_mask(mask, tokens_of(model))));
+        cases.push_back(
+            {fmt::format("san, {}", mask), Gains::labels[t], block, parse_mask(mask, tokens_of(model))});
       }
     }
-    for (CollapseCurve& curve : evidence.collapse("Wu Fig. 3", cases, settings_of(model)))
-      curves.push_back(std::move(curve));
-  }
+    return cases;
+  });
   const auto gains = [&](const PretrainedModel& model) {
     return Gains{[&](const char* mask, const char* temperature) -> const CollapseCurve& {
       return find(curves, model, fmt::format("san, {}", mask), temperature);

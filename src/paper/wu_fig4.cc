@@ -17,17 +17,13 @@ Findings wu_fig4(const Evidence& evidence) {
   rank.measured = cosine.measured = kNoModel;
   const Models models = evidence.models;
   if (models.empty()) return {{rank, cosine}};
-  constexpr const char* group = "the models as they are";
-  Curves curves;
-  for (const PretrainedModel& model : models) {
-    CollapseSettings settings = settings_of(model);
-    settings.spectrum = Spectrum::yes;
-    const CollapseCase as_it_is{group, model.name, spec_of(model).block,
-                                model_mask(spec_of(model), tokens_of(model))};
-    curves.push_back(std::move(evidence.collapse("Wu Fig. 4", {as_it_is}, settings).front()));
-  }
+  const auto as_it_is = [](const PretrainedModel& model) -> std::vector<CollapseCase> {
+    return {{"as it is", model.name, spec_of(model).block, model_mask(spec_of(model), tokens_of(model))}};
+  };
+  Curves curves = run_models(evidence, "Wu Fig. 4", as_it_is, Spectrum::yes);
+  for (CollapseCurve& curve : curves) curve.group = "the models as they are";  // in one panel
   const auto of = [&](const PretrainedModel& model) -> const CollapseCurve& {
-    return find(curves, group, model.name);
+    return find(curves, "the models as they are", model.name);
   };
   const auto least_rank = [&](const PretrainedModel& model) {
     double least = 1;

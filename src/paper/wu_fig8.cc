@@ -54,18 +54,15 @@ Findings random_init(const Evidence& evidence) {
 Findings pretrained(const Evidence& evidence) {
   const Models models = evidence.models;
   if (models.empty()) return {};
-  Curves curves;
-  for (const PretrainedModel& model : models) {
+  const auto cases_of = [](const PretrainedModel& model) {
     std::vector<CollapseCase> cases;
     for (const char* variant : {"san", "san+norm", "full"}) {
-      cases.push_back(case_of(model, variant, own_mask_name(model), variant_of(variant, spec_of(model).block),
-                              model_mask(spec_of(model), tokens_of(model))));
+      cases.push_back({variant, own_mask_name(model), variant_of(variant, spec_of(model).block),
+                       model_mask(spec_of(model), tokens_of(model))});
     }
-    CollapseSettings settings = settings_of(model, 4);
-    settings.spectrum = Spectrum::yes;
-    for (CollapseCurve& curve : evidence.collapse("Wu Fig. 8, pretrained", cases, settings))
-      curves.push_back(std::move(curve));
-  }
+    return cases;
+  };
+  const Curves curves = run_models(evidence, "Wu Fig. 8, pretrained", cases_of, Spectrum::yes, 4);
   // σ₂/σ₁ or, of the last, σ/σ₁.
   const auto share = [&](const PretrainedModel& model, const char* variant, bool last) {
     const CollapseCurve& curve = find(curves, model, variant, own_mask_name(model));

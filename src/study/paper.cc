@@ -115,7 +115,7 @@ class Laboratory {
   // The first part of the plan that needs it also shows what it is.
   bool is_first(const PaperPart& part, bool Needs::*what) const {
     for (const PaperPart& each : paper_parts()) {
-      if (plan_.has(each.name) && each.needs.*what) return each.name == part.name;
+      if (plan_.has(each.name) && each.needs.*what) return &each == &part;
     }
     return false;
   }
@@ -143,14 +143,14 @@ class Laboratory {
       if (!majority_) {
         MajoritySettings settings;
         settings.steps = plan_.steps;
-        majority_ = train("majority", "Majority", settings, norms_for(plan_, &Needs::majority));
+        majority_ = train("majority", "Majority", settings, &Needs::majority);
       }
       evidence.majority = majority_->runs();
     }
     if (part.needs.majority_3d) {
       MajoritySettings settings = majority_in_3d();
       settings.steps = plan_.steps_3d;
-      in_3d = train("majority-3d", "Fig. 1a/b", settings, norms_for(plan_, &Needs::majority_3d));
+      in_3d = train("majority-3d", "Fig. 1a/b", settings, &Needs::majority_3d);
       evidence.majority = in_3d->runs();
     }
     if (part.needs.language) {
@@ -181,8 +181,8 @@ class Laboratory {
  private:
   // Every norm with every seed, begun or resumed.
   MajorityTraining train(const char* name, const char* label, const MajoritySettings& settings,
-                         const std::vector<std::string>& norms) const {
-    const MajorityPlan plan = plan_majority(settings, every_run(norms, plan_.seeds));
+                         bool Needs::*what) const {
+    const MajorityPlan plan = plan_majority(settings, every_run(norms_for(plan_, what), plan_.seeds));
     MajorityRecord record = MajorityRecord::begin_or_open(directory_ / name, "train majority",
                                                           provenance(0, context_.executor.threads()), plan);
     return study_majority(plan, &record, context_.step(label, "steps")).training;
@@ -273,6 +273,12 @@ PaperPlan read_paper_plan(const fs::path& directory) {
     throw InputError(fmt::format("'{}' cannot be resumed: in its config.json {} Start anew.",
                                  directory.string(), error.what()));
   }
+  if ((plan_needs(plan, &Needs::language) && !plan.language) ||
+      (plan_needs(plan, &Needs::sentiment) && !plan.sentiment))
+    throw InputError(fmt::format(
+        "'{}' cannot be resumed: its config.json does not say how the models of its parts are trained; start "
+        "anew.",
+        directory.string()));
   return plan;
 }
 

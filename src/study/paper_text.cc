@@ -172,7 +172,6 @@ PaperText trained(TextPlan plan, const TextsRead& texts, const fs::path& directo
   recipe.context = plan.settings.context;
   recipe.learning_rate = plan.settings.adam.learning_rate;
   recipe.dropout = plan.settings.spec.model.block.dropout;
-  recipe.vocabulary = texts.tokenizer->size();
   return text;
 }
 
