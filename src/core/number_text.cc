@@ -36,6 +36,7 @@ std::string percent_of(std::size_t part, std::size_t whole, int digits) {
 
 std::string with_interval(const Interval& interval, int digits, double unit, IntervalStyle style) {
   if (interval.count == 0) return std::string(style.none);
+  if (!std::isfinite(interval.mean)) return std::string(kNotMeasurable);
   std::string mean = fmt::format("{:.{}f}", unit * interval.mean, digits);
   if (!std::isfinite(interval.half_width())) return mean;
   return fmt::format("{}{}{:.{}f}", mean, style.sign, unit * interval.half_width(), digits);
@@ -43,7 +44,7 @@ std::string with_interval(const Interval& interval, int digits, double unit, Int
 
 std::string with_interval(const Interval& interval) {
   const double half = interval.half_width();
-  if (interval.count < 2 || !std::isfinite(half)) return fmt::format("{:.2g}", interval.mean);
+  if (interval.count < 2 || !std::isfinite(half)) return significant(interval.mean, 2, kNotMeasurable);
   const double size = std::abs(interval.mean);
   if (!(half > 0) || size < 1e-3 || size >= 1e5) return fmt::format("{:.2g} ± {:.1g}", interval.mean, half);
   const int digits = std::clamp(static_cast<int>(-std::floor(std::log10(half))), 0, 4);
@@ -88,8 +89,9 @@ std::string with_interval(const RatioInterval& ratio) {
 }
 
 std::string factor_text(const RatioInterval& factor) {
-  if (factor.count < 2) return fmt::format("{:.2g}", factor.estimate.low);
-  return fmt::format("{:.2g} ({:.2g} to {:.2g})", factor.estimate.low, factor.low, factor.high);
+  const std::string mean = significant(factor.estimate.low, 2, kNotMeasurable);
+  if (!std::isfinite(factor.high - factor.low)) return mean;
+  return fmt::format("{} ({:.2g} to {:.2g})", mean, factor.low, factor.high);
 }
 
 }  // namespace normscope

@@ -23,6 +23,8 @@ std::string percent_of(std::size_t part, std::size_t whole, int digits);
 
 // 1234567 as "1,234,567".
 std::string grouped(std::size_t count);
+// A value that there is, but that is not finite: a ratio to nothing, the logarithm of nothing.
+inline constexpr std::string_view kNotMeasurable = "not measurable";
 
 struct IntervalStyle {
   std::string_view sign = " ± ", none = "nothing";

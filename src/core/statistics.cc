@@ -68,6 +68,9 @@ RatioInterval ratio_interval(std::span<const Range> ratios) {
   if (ratios.empty()) return result;
   std::vector<double> logs, lows, highs;
   for (const Range& ratio : ratios) {
+    // Of nothing to nothing: known to be unknown, which is not censored.
+    if (std::isnan(ratio.low) || std::isnan(ratio.high))
+      return {ratios.size(), 0, result.estimate, kUnknown, kUnknown};
     result.censored += ratio.low != ratio.high;
     logs.push_back(std::log(ratio.low));
     lows.push_back(ratio.low);

@@ -1,10 +1,14 @@
 #pragma once
-// What the majority runs say about §4.1 of Brody, Alon, Yahav 2023: Fig. 1a/b, 2 and 3, and its open
-// questions.
+// What the figures of the majority task (§4.1 of Brody, Alon, Yahav 2023) share: runs by norm, values over
+// seeds, published curves and how they are held against ours.
+#include <limits>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "normscope/majority.h"
+#include "normscope/statistics.h"
 #include "paper/claim.h"
 
 namespace normscope {
@@ -20,17 +24,53 @@ std::span<const PublishedValue> published_losses();      // Fig. 2a, training lo
 std::span<const PublishedValue> published_angles();      // Fig. 2b, degrees
 std::span<const PublishedValue> published_accuracies();  // Fig. 3, per position
 
-// Runs of layernorm, rmsnorm, xsigma and published with the same seeds.
-std::vector<Claim> claims_of_figure2(std::span<const MajorityRun> runs);
-std::vector<Claim> claims_of_figure3(std::span<const MajorityRun> runs);
-// Runs of majority_in_3d().
-std::vector<Claim> claims_of_figure1ab(std::span<const MajorityRun> runs);
-// project:k beside layernorm: the questions of the paper's last section.
-std::vector<Claim> answers_to_followups(std::span<const MajorityRun> runs);
+using MajorityRuns = std::vector<const MajorityRun*>;
+using MajorityValue = double (*)(const MajorityRow&);
 
-Figure figure2(std::span<const MajorityRun> runs);
-Figure figure3(std::span<const MajorityRun> runs);
-Figure figure1ab(std::span<const MajorityRun> runs);
-Figure followup_figure(std::span<const MajorityRun> runs);
+// What a curve shows, and the values it can have: Student's interval of a mean may reach beyond them, and
+// there is nothing there.
+struct Quantity {
+  MajorityValue value;
+  double least, most;
+  bool whole = true;  // the axis shows all of them
+};
+inline constexpr Quantity kTrainLoss{[](const MajorityRow& row) { return row.train_loss; }, 0,
+                                     std::numeric_limits<double>::infinity(), false};
+inline constexpr Quantity kAccuracy{[](const MajorityRow& row) { return row.test.accuracy; }, 0, 1};
+inline constexpr Quantity kAngle{[](const MajorityRow& row) { return row.angle_mean; }, 0, 90};  // folded
+inline constexpr Quantity kDistance{[](const MajorityRow& row) { return row.test.attention_distance; }, 0, 1,
+                                    false};
+
+// Without those that diverged.
+MajorityRuns sound_runs(std::span<const MajorityRun> runs, std::string_view norm);
+// Those of the paper's own norms, which come first.
+std::span<const MajorityRun> without_learned_normals(std::span<const MajorityRun> runs);
+// One value per run that was recorded at this step.
+std::vector<double> values_at(const MajorityRuns& runs, std::uint64_t step, MajorityValue value);
+std::vector<double> last_values(const MajorityRuns& runs, MajorityValue value);
+
+// A published curve: what it shows, to what its figure can be read, and on which scale the seeds are taken to
+// be normally distributed.
+struct PublishedCurve {
+  std::span<const PublishedValue> points;
+  MajorityValue value;
+  double reading;
+  int digits;
+  bool logarithms;
+};
+// With projection and without, each on the paper's own axis, or if it fails there and holds on the corrected
+// one, on that condition. what: "Training loss".
+std::vector<Claim> curve_claims(std::span<const MajorityRun> runs, const PublishedCurve& curve,
+                                const char* where, const char* what);
+
+// Steps to a loss of one norm over those of another, seed by seed. A run that has not got there, because it
+// ended before or diverged, would need more steps than it made.
+RatioInterval steps_ratio(std::span<const MajorityRun> runs, std::string_view of, std::string_view over,
+                          double loss);
+
+CurveFigure::Panel majority_panel(std::span<const MajorityRun> runs, const std::string& title,
+                                  const std::string& y_label, const Quantity& quantity,
+                                  std::span<const PublishedValue> published = {}, bool log_y = false);
+std::string seeds_caption(std::span<const MajorityRun> runs);
 
 }  // namespace normscope

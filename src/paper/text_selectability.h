@@ -25,6 +25,12 @@ struct KeyTally {
   void add(const ScanSet& set);
   KeyTally& operator+=(const KeyTally& other);
   bool operator==(const KeyTally&) const = default;
+  static void describe(auto& visit, auto& self) {
+    visit("keys", self.keys, "");
+    visit("tied", self.tied, "");
+    visit("unselectable", self.unselectable, "");
+    visit("robust", self.robust, "of the unselectable");
+  }
 };
 
 struct LayerTally {
@@ -36,6 +42,13 @@ struct LayerTally {
   // Over heads, of the share unselectable; NaN without heads.
   double head_mean() const, head_least() const, head_most() const;
   bool operator==(const LayerTally&) const = default;
+  static void describe(auto& visit, auto& self) {
+    visit("before", self.before, "the norm");
+    visit("after", self.after, "the norm, as the model computes it");
+    visit("unrounded", self.unrounded, "the same in float64");
+    visit("sphere", self.sphere, "and without eps");
+    visit("heads", self.heads, "of each head");
+  }
 };
 
 struct ModelTally {
@@ -43,6 +56,10 @@ struct ModelTally {
   std::vector<LayerTally> layers;
 
   bool operator==(const ModelTally&) const = default;
+  static void describe(auto& visit, auto& self) {
+    visit("windows", self.windows, "of text");
+    visit("layers", self.layers, "from the first");
+  }
 };
 
 // All keys of a window are one set; windows of one length weigh alike.

@@ -10,6 +10,7 @@
 #include "core/number_text.h"
 #include "normscope/random.h"
 #include "normscope/statistics.h"
+#include "paper/part.h"
 #include "report/equilibria_page.h"
 
 namespace normscope {
@@ -54,10 +55,6 @@ std::string with_brackets(const Interval& share) {
                      fixed(100 * share.high, 2));
 }
 
-void append(std::string& list, const std::string& entry) {
-  list += (list.empty() ? "" : ", ") + entry;
-}
-
 Claim first_token_claim(const WuSettings& settings) {
   Claim claim = claim_of("Wu Fig. 5", "Token 1 goes to (0, 1) or (0, −1)", "every start");
   constexpr std::size_t layers = 300;
@@ -74,7 +71,7 @@ Claim first_token_claim(const WuSettings& settings) {
   const Interval share = share_interval(arrived, settings.starts);
   claim.measured = fmt::format("{} of {} starts within {:g} after {} layers at each of {} w",
                                with_brackets(share), share.count, near, layers, settings.all_w.size());
-  claim.holds = share.low > 0.99 ? Holds::yes : Holds::no;
+  claim.holds = above(share, 0.99) == true ? Holds::yes : Holds::no;
   claim.why =
       "Token 1 sees itself only: (x, y) becomes a multiple of (x, y + wtx), at a distance of about "
       "1/(wt). Those that are not there yet start near the other end and are on their way round.";
@@ -109,17 +106,17 @@ Claim coupled_claim(const WuSettings& settings, const Executor& executor) {
   claim.where = "Wu Fig. 5";
   claim.claim = "Tokens stay apart from starts of that share";
   std::size_t unsettled = 0;
-  bool less = true, all_above = true;
+  Answer less = true, apart = true;
   for (const double w : settings.all_w) {
     const FinalRanks ranks = coupled(settings, w, executor);
     const Interval share = share_interval(ranks.ranks[2], ranks.starts);
     unsettled += ranks.unsettled + ranks.zero_rows;
-    less = less && share.high < arc_share(w);
-    all_above = all_above && share.low > 0;
+    less = all_of({less, below(share, arc_share(w))});
+    apart = all_of({apart, above(share, 0)});
     append(claim.published, fmt::format("{:.1f} % (w {:g})", 100 * arc_share(w), w));
     append(claim.measured, with_brackets(share));
   }
-  claim.holds = less ? Holds::conditionally : all_above ? Holds::yes : Holds::open;
+  claim.holds = less == true ? Holds::conditionally : apart == true ? Holds::yes : Holds::open;
   claim.condition = "token 1 has converged before token 2 moves, as the figure draws it";
   claim.why = fmt::format(
       "{} random starts of both tokens at each w, {} layers, {} not settled or singular; 95 % "
@@ -174,7 +171,7 @@ std::vector<Claim> claims_of_wu1(const WuSettings& settings, const Executor& exe
   const FinalRanks ranks = coupled(settings, settings.w, executor);
   const Interval share = share_interval(ranks.ranks[2], ranks.starts);
   with.measured = fmt::format("{} of random starts stay apart, w = {:g}", with_brackets(share), settings.w);
-  with.holds = share.low > 0 ? Holds::yes : Holds::open;
+  with.holds = above(share, 0) == true ? Holds::yes : Holds::open;
   with.why = fmt::format(
       "{} starts, {} layers, {} not settled, {} with a zero row. Most starts collapse all the same.",
       ranks.starts, settings.layers, ranks.unsettled, ranks.zero_rows);
@@ -293,6 +290,20 @@ std::vector<Claim> claims_of_wu_theorem3(const WuSettings&, const Executor& exec
       "without the marginal eigenvalues 1 of the Jordan block. N up to {}.",
       most);
   return {count, bound, stable};
+}
+
+Findings wu_fig1(const Evidence& evidence) {
+  WuSettings settings;
+  settings.seed = evidence.plan.seed;
+  return {claims_of_wu1(settings, evidence.executor), {wu1_figure(settings, evidence.executor)}};
+}
+
+Findings wu_fig5(const Evidence& evidence) {
+  WuSettings settings;
+  settings.seed = evidence.plan.seed;
+  Findings found{claims_of_wu5(settings, evidence.executor), {wu5_figure(settings, evidence.executor)}};
+  found.add({claims_of_wu_theorem3(settings, evidence.executor)});
+  return found;
 }
 
 }  // namespace normscope

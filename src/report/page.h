@@ -19,6 +19,16 @@ struct Figure {
   std::string csv = {};
   std::string settings = {};  // seed, version, settings: what it takes to make the figure again
   std::string html = {};      // markup, used as it is, in the place of svg
+
+  // As it is kept; html is made anew.
+  static void describe(auto& visit, auto& self) {
+    visit("name", self.name, "of its files");
+    visit("title", self.title, "");
+    visit("caption", self.caption, "");
+    visit("svg", self.svg, "markup");
+    visit("csv", self.csv, "what is drawn");
+    visit("settings", self.settings, "what it takes to make it again");
+  }
 };
 
 // "seed 7 · normscope 0.1.0 (commit, instruction set, 4 threads)", after `settings` and " · " if there are
@@ -28,6 +38,11 @@ std::string settings_text(const Provenance& provenance, std::string_view setting
 struct ReportTable {
   std::string title;
   std::vector<std::vector<std::string>> rows;  // the first is the header
+
+  static void describe(auto& visit, auto& self) {
+    visit("title", self.title, "");
+    visit("rows", self.rows, "the first is the header");
+  }
 };
 
 // A part of a page under a heading of its own: one run of several.

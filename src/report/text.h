@@ -16,11 +16,23 @@ struct TextFigure {
     std::optional<double> value = {};  // in [0, 1]: how strongly it is coloured
     std::string kind = {};             // its class, told by colour and by underline; empty: none
     std::string hint = {};
+
+    static void describe(auto& visit, auto& self) {
+      visit("text", self.text, "");
+      visit("value", self.value, "how strongly it is coloured");
+      visit("kind", self.kind, "its class");
+      visit("hint", self.hint, "");
+    }
   };
   static constexpr std::size_t most_tokens = 20'000;   // shown; the CSV has all
   static constexpr std::size_t most_characters = 200;  // of a token that is shown whole
   std::vector<Token> tokens;
   std::string value_name = "value";
+
+  static void describe(auto& visit, auto& self) {
+    visit("value_name", self.value_name, "what the colours mean");
+    visit("tokens", self.tokens, "in order");
+  }
 };
 std::string text_html(const TextFigure& figure);
 // token,text,value,kind,hint

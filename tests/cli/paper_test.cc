@@ -72,12 +72,18 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
     expect_refused(resume() + " " + option, {"--resume", name});
   }
   json config = read_json(path("run/config.json"));
+  const json version = config["version"];
   config["version"] = "0.0.1";
   write(path("run/config.json"), config.dump());
   expect_refused(resume(), {"0.0.1", "version"});
   config.erase("version");
   write(path("run/config.json"), config.dump());
   expect_refused(resume(), {"version"});
+  // Parts that nothing is said of.
+  config["version"] = version;
+  config["options"]["parts"] = {"fig4"};
+  write(path("run/config.json"), config.dump());
+  expect_refused(resume(), {"cannot be resumed", "config.json", "trained"});
 }
 
 TEST_F(PaperCommand, StepsAlsoEndTheRunsInThreeDimensions) {

@@ -5,10 +5,26 @@
 #include <cmath>
 #include <sstream>
 
+#include "normscope/executor.h"
 #include "normscope/random.h"
+#include "paper/part.h"
 
 namespace normscope {
 namespace {
+
+Findings found_by(FindPart* part, std::span<const MajorityRun> runs) {
+  const PaperPlan plan;
+  const Executor executor(1);
+  Evidence evidence{plan, executor};
+  evidence.majority = runs;
+  return part(evidence);
+}
+std::vector<Claim> claims_of_figure2(std::span<const MajorityRun> runs) {
+  return found_by(brody_fig2, runs).claims;
+}
+Figure figure_by(FindPart* part, std::span<const MajorityRun> runs) {
+  return found_by(part, runs).figures.at(0);
+}
 
 // Rows at steps 0 and 100; the values of the last are given.
 MajorityRun run_of(std::uint64_t seed, const MajorityRow& last) {
@@ -51,8 +67,8 @@ std::vector<std::pair<std::string, std::vector<double>>> bands_of(const std::str
 TEST(MajorityFigures, BandsStayWithinWhatIsPossible) {
   // Two seeds far apart: Student's interval of their mean is wider than any range.
   const MajorityRun runs[] = {run_of(11, row_of(0.01, 0.99, 89)), run_of(42, row_of(2, 0.02, 2))};
-  for (const Figure& figure : {figure2(runs), figure3(runs), followup_figure(runs)}) {
-    const auto bands = bands_of(figure.csv);
+  for (FindPart* part : {brody_fig2, brody_fig3, brody_followups}) {
+    const auto bands = bands_of(figure_by(part, runs).csv);
     ASSERT_FALSE(bands.empty());
     for (const auto& [line, ends] : bands) {
       const bool loss = line.find("loss") != std::string::npos,
@@ -67,7 +83,7 @@ TEST(MajorityFigures, BandsStayWithinWhatIsPossible) {
 
 TEST(MajorityFigures, BandsThatArePossibleAreLeftAsTheyAre) {
   const MajorityRun runs[] = {run_of(11, row_of(0.50, 0.500, 45)), run_of(42, row_of(0.51, 0.501, 45.1))};
-  for (const auto& [line, ends] : bands_of(figure3(runs).csv)) {
+  for (const auto& [line, ends] : bands_of(figure_by(brody_fig3, runs).csv)) {
     EXPECT_NEAR(ends[0], 0.5005 - 12.7062 * 0.0005, 1e-5) << line;
     EXPECT_NEAR(ends[1], 0.5005 + 12.7062 * 0.0005, 1e-5) << line;
   }
@@ -76,7 +92,7 @@ TEST(MajorityFigures, BandsThatArePossibleAreLeftAsTheyAre) {
 TEST(MajorityFigures, WhereOneRunIsLeftThereIsNoBand) {
   MajorityRun runs[] = {run_of(11, row_of(0.5, 0.9, 45)), run_of(42, row_of(0.6, 0.8, 50))};
   runs[1].rows.pop_back();
-  const std::string csv = figure3(runs).csv;
+  const std::string csv = figure_by(brody_fig3, runs).csv;
   EXPECT_NE(csv.find(",layernorm,100,0.9,,\n"), std::string::npos) << csv;
 }
 

@@ -70,5 +70,18 @@ TEST(NumberText, RatiosTellWhatIsCensored) {
   EXPECT_EQ(factor_text(RatioInterval{1, 0, {0.31, 0.31}, kNone, kNone}), "0.31");
 }
 
+// A ratio to nothing has no size, and the mean of its logarithms no interval.
+TEST(NumberText, NeverWritesNan) {
+  const double left[] = {0.2, 0.3, 0.4}, nothing[] = {0, 0, 0};
+  EXPECT_EQ(factor_text(mean_ratio(nothing, left)), "not measurable");
+  EXPECT_EQ(factor_text(mean_ratio(nothing, nothing)), "not measurable");
+  EXPECT_EQ(factor_text(mean_ratio(std::span(nothing, 1), std::span(left, 1))), "not measurable");
+  EXPECT_EQ(factor_text(mean_ratio(left, nothing)), "0");
+  const double unknown[] = {kNone, 1};
+  EXPECT_EQ(with_interval(mean_interval(unknown)), "not measurable");
+  EXPECT_EQ(with_interval(mean_interval(unknown), 2), "not measurable");
+  EXPECT_EQ(with_interval(mean_interval(std::span(unknown, 1))), "not measurable");
+}
+
 }  // namespace
 }  // namespace normscope

@@ -131,6 +131,14 @@ TEST(RatioInterval, SeedsThatNeverArriveAreCensoredNotDropped) {
   EXPECT_LT(above, trials * 0.52);
 }
 
+TEST(RatioInterval, OfNothingToNothingIsNone) {
+  const double a[] = {1, 0, 2}, b[] = {2, 0, 3};
+  const RatioInterval ratio = mean_ratio(a, b);
+  EXPECT_EQ(ratio.count, 3u);
+  EXPECT_EQ(ratio.censored, 0u);
+  for (const double value : {ratio.estimate.low, ratio.low, ratio.high}) EXPECT_TRUE(std::isnan(value));
+}
+
 TEST(RatioInterval, OfFewIsWhatCanBeSaid) {
   const std::vector<Range> known = {{1, 1}, {4, 4}};
   EXPECT_NEAR(ratio_interval(known).estimate.low, 2, 1e-12);

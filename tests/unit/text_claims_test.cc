@@ -4,8 +4,35 @@
 
 #include <algorithm>
 
+#include "normscope/executor.h"
+#include "paper/part.h"
+
 namespace normscope {
 namespace {
+
+Findings found_by(FindPart* part, std::span<const TextEvidence> runs, const TextRecipe& recipe = {}) {
+  const PaperPlan plan;
+  const Executor executor(1);
+  Evidence evidence{plan, executor};
+  evidence.texts = runs;
+  evidence.recipe = recipe;
+  return part(evidence);
+}
+std::vector<Claim> claims_of_figure4(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+  return found_by(brody_fig4, runs, recipe).claims;
+}
+std::vector<Claim> claims_of_table1(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+  return found_by(brody_table1, runs, recipe).claims;
+}
+std::vector<Claim> claims_of_table2(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+  return found_by(brody_table2, runs, recipe).claims;
+}
+std::vector<Claim> claims_of_table3(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+  return found_by(brody_table3, runs, recipe).claims;
+}
+std::vector<Claim> claims_of_table4(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+  return found_by(brody_table4, runs, recipe).claims;
+}
 
 TextRecipe published_recipe() {
   TextRecipe recipe;
@@ -109,7 +136,7 @@ TEST(TextClaims, GeneratedTextIsSaidAloud) {
   const auto claims = claims_of_figure4(runs, recipe);
   EXPECT_NE(verdict(claims, 0).find("holds only if text written by a grammar"), std::string::npos);
   EXPECT_NE(claims[0].why.find("GENERATED TEXT"), std::string::npos);
-  EXPECT_NE(figure4(runs, recipe).svg.find("GENERATED TEXT"), std::string::npos);
+  EXPECT_NE(found_by(brody_fig4, runs, recipe).figures.at(0).svg.find("GENERATED TEXT"), std::string::npos);
 }
 
 TEST(TextClaims, UnselectableKeysWithScalingAreLaidToEpsOrRounding) {
@@ -170,6 +197,64 @@ TEST(TextClaims, ModelsThatHardlyLearnedLeaveSharesOpen) {
   }
 }
 
+// Half a nat in the mean, but not beyond doubt.
+TEST(TextClaims, WhetherModelsHaveLearnedIsToldByAnInterval) {
+  auto runs = runs_with({0, 0, 0});
+  const double gains[] = {0.2, 0.7, 0.9};
+  for (TextEvidence& run : runs) {
+    run.rows.front().held_out->loss = run.rows.back().held_out->loss + gains[run.id.seed];
+    run.marked.sentences.resize(1);
+    run.marked.sentences[0].tokens = {"a"};
+    run.marked.sentences[0].layers = {{0}};
+  }
+  for (const auto& claims :
+       {claims_of_table1(runs, published_recipe()), claims_of_table2(runs, published_recipe()),
+        claims_of_table3(runs, published_recipe())}) {
+    EXPECT_EQ(verdict(claims, 0), "open");
+    EXPECT_NE(claims[0].why.find("cannot be told from these seeds: their held-out loss fell by 0.60 ± 0.90"),
+              std::string::npos)
+        << claims[0].why;
+    EXPECT_EQ(claims[0].why.find("hardly"), std::string::npos) << claims[0].why;
+  }
+  // The same mean below what is asked for, and one that is hardly learned beyond doubt.
+  for (TextEvidence& run : runs)
+    run.rows.front().held_out->loss = run.rows.back().held_out->loss + gains[run.id.seed] - 0.2;
+  EXPECT_NE(claims_of_table1(runs, published_recipe())[0].why.find("cannot be told"), std::string::npos);
+  for (TextEvidence& run : runs)
+    run.rows.front().held_out->loss = run.rows.back().held_out->loss + gains[run.id.seed] / 10;
+  EXPECT_NE(claims_of_table1(runs, published_recipe())[0].why.find("hardly learned"), std::string::npos);
+  // One seed has no interval.
+  EXPECT_EQ(verdict(claims_of_table3(std::span(runs).last(1), published_recipe()), 0), "open");
+}
+
+TEST(TextClaims, WhetherTheTaskWasLearnedIsToldByAnInterval) {
+  TextRecipe recipe = published_recipe();
+  recipe.training_texts = 100;
+  recipe.batch = 32;
+  recipe.context = 128;
+  recipe.classes = 2;
+  const auto claim_of_accuracies = [&](const std::vector<double>& accuracies) {
+    std::vector<TextEvidence> runs;
+    for (std::size_t seed = 0; seed < accuracies.size(); ++seed) {
+      runs.push_back(run_of("none", seed, 0.5, tally_of(0, 0)));
+      runs.back().rows.back().held_out->accuracy = accuracies[seed];
+      runs.back().marked.sentences.resize(1);
+      runs.back().marked.sentences[0].tokens = {"a"};
+      runs.back().marked.sentences[0].layers = {{0}};
+    }
+    return claims_of_table4(runs, recipe).at(0);
+  };
+  EXPECT_EQ(verdict_of(claim_of_accuracies({0.80, 0.81, 0.82})), "holds");
+  const Claim wide = claim_of_accuracies({0.5, 0.6, 0.7});
+  EXPECT_EQ(verdict_of(wide), "open");
+  EXPECT_NE(wide.why.find("cannot be told from these seeds: 60.0 ± 24.8 % of the test texts are right, and "
+                          "55 % are asked for (chance is 50 %)"),
+            std::string::npos)
+      << wide.why;
+  EXPECT_EQ(verdict_of(claim_of_accuracies({0.9})), "open");  // one seed has no interval
+  EXPECT_NE(claim_of_accuracies({0.50, 0.51, 0.50}).why.find("hardly learned"), std::string::npos);
+}
+
 TEST(TextClaims, EveryKeySelectableHoldsInModelSpaceOnly) {
   const auto claims = claims_of_table1(runs_with({0, 0, 0}), reduced_recipe());
   EXPECT_NE(verdict(claims, 2).find("holds only if keys are what leaves the norm"), std::string::npos);
@@ -185,18 +270,19 @@ TEST(TextClaims, RunsThatBrokeAreLeftOut) {
   auto runs = runs_with({0.05, 0.06, 0.04, -50});
   runs.back().broken = true;
   EXPECT_EQ(verdict(claims_of_figure4(runs, published_recipe()), 0), "holds");
-  EXPECT_NE(figure4(runs, published_recipe()).svg.find("Left out: 1"), std::string::npos);
+  EXPECT_NE(found_by(brody_fig4, runs, published_recipe()).figures.at(0).svg.find("Left out: 1"),
+            std::string::npos);
 }
 
 TEST(TextClaims, TablesHaveTheHeadsBesideWhatWasPublished) {
-  const ReportTable table = table1(runs_with({0, 0, 0}));
+  const ReportTable table = found_by(brody_table1, runs_with({0, 0, 0})).tables.at(0);
   ASSERT_EQ(table.rows.size(), 10u);
   for (const auto& row : table.rows) EXPECT_EQ(row.size(), 5u) << row.front();
   EXPECT_EQ(table.rows[1][1], "51.0");
   EXPECT_EQ(table.rows[2][1], "50.0 ± 0.0");
   for (std::size_t row = 4; row < 8; ++row) EXPECT_EQ(table.rows[row][4], "0.0 ± 0.0");
   EXPECT_EQ(table.rows[8][2], "95.0 ± 0.0 (90.0 to 100.0)");
-  EXPECT_EQ(table2(runs_with({0, 0, 0})).rows[2][3], "40.0 ± 0.0");
+  EXPECT_EQ(found_by(brody_table2, runs_with({0, 0, 0})).tables.at(0).rows[2][3], "40.0 ± 0.0");
 }
 
 MarkedSentence sentence(const std::vector<std::string>& tokens, std::size_t marked) {

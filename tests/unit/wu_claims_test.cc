@@ -2,42 +2,52 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "normscope/executor.h"
-#include "paper/wu_collapse.h"
-#include "paper/wu_pretrained.h"
+#include "paper/part.h"
 
 namespace normscope {
 namespace {
 
 // Every case keeps μ/‖X‖ of its sample, and more of it under local masks, by what `more` says of the sample.
 RunCollapse made_up(std::vector<double> more) {
-  return [more](const std::vector<CollapseCase>& cases, const CollapseSettings& settings) {
-    std::vector<CollapseCurve> curves;
-    for (const CollapseCase& each : cases) {
-      CollapseCurve curve;
-      curve.group = each.group;
-      curve.name = each.name;
-      const bool local = each.name == "window:1" || each.name == "onesided:1";
-      for (std::size_t layer = 0; layer <= settings.layers; ++layer) {
-        curve.layers.emplace_back();
-        for (std::size_t sample = 0; sample < settings.samples; ++sample) {
-          TokenMeasures measures;
-          measures.norm = 1;
-          measures.relative = measures.mu =
-              0.2 + 0.1 * static_cast<double>(sample) + (local && layer > 0 ? more[sample] : 0);
-          curve.layers.back().push_back(measures);
+  return
+      [more](const std::string&, const std::vector<CollapseCase>& cases, const CollapseSettings& settings) {
+        std::vector<CollapseCurve> curves;
+        for (const CollapseCase& each : cases) {
+          CollapseCurve curve;
+          curve.group = each.group;
+          curve.name = each.name;
+          const bool local = each.name == "window:1" || each.name == "onesided:1";
+          for (std::size_t layer = 0; layer <= settings.layers; ++layer) {
+            curve.layers.emplace_back();
+            for (std::size_t sample = 0; sample < settings.samples; ++sample) {
+              TokenMeasures measures;
+              measures.norm = 1;
+              measures.relative = measures.mu =
+                  0.2 + 0.1 * static_cast<double>(sample) + (local && layer > 0 ? more[sample] : 0);
+              curve.layers.back().push_back(measures);
+            }
+          }
+          curve.rate.samples.assign(settings.samples, 1);
+          curves.push_back(std::move(curve));
         }
-      }
-      curve.rate.samples.assign(settings.samples, 1);
-      curves.push_back(std::move(curve));
-    }
-    return curves;
-  };
+        return curves;
+      };
+}
+
+Findings found_by(FindPart* part, std::size_t samples, const RunCollapse& run = {}) {
+  PaperPlan plan;
+  plan.samples = samples;
+  const Executor executor(1);
+  Evidence evidence{plan, executor};
+  evidence.collapse = run;
+  return part(evidence);
 }
 
 Claim local_is_slower(const std::vector<double>& more) {
-  const WuPart part = wu_figure2({more.size(), 1, 0}, made_up(more));
+  const Findings part = found_by(wu_fig2, more.size(), made_up(more));
   return *std::find_if(part.claims.begin(), part.claims.end(), [](const Claim& claim) {
     return claim.claim == "Collapse is slower under local masks";
   });
@@ -51,7 +61,7 @@ TEST(WuClaims, MasksAreComparedSampleBySample) {
 }
 
 TEST(WuClaims, OneSampleHasNoIntervalAndLeavesEverythingOpen) {
-  const WuPart part = wu_figure2({1, 1, 0}, made_up({0.1}));
+  const Findings part = found_by(wu_fig2, 1, made_up({0.1}));
   ASSERT_EQ(part.claims.size(), 4u);
   for (const Claim& claim : part.claims) {
     EXPECT_EQ(claim.holds, Holds::open) << claim.claim;
@@ -60,11 +70,52 @@ TEST(WuClaims, OneSampleHasNoIntervalAndLeavesEverythingOpen) {
 }
 
 TEST(WuClaims, NothingIsSaidOfPretrainedModelsWithoutOne) {
-  const WuPart pretrained = wu_figure9_pretrained({}, Executor(1));
-  ASSERT_EQ(pretrained.claims.size(), 1u);
-  EXPECT_EQ(pretrained.claims[0].holds, Holds::open);
-  EXPECT_NE(pretrained.claims[0].measured.find("no pretrained model"), std::string::npos);
-  EXPECT_EQ(wu_figure9({1, 1, 0}).claims[0].where, "Wu Fig. 9, random init");
+  const Findings found = found_by(wu_fig9, 1);
+  ASSERT_EQ(found.claims.size(), 2u);
+  EXPECT_EQ(found.claims[1].holds, Holds::open);
+  EXPECT_NE(found.claims[1].measured.find("no pretrained model"), std::string::npos);
+  EXPECT_EQ(found.claims[0].where, "Wu Fig. 9, random init");
+}
+
+// Flat attention has made all tokens equal where sharp attention has not: their ratio has no size.
+TEST(WuClaims, ARatioToNothingIsNotMeasurable) {
+  const RunCollapse run = [](const std::string&, const std::vector<CollapseCase>& cases,
+                             const CollapseSettings& settings) {
+    std::vector<CollapseCurve> curves;
+    for (const CollapseCase& each : cases) {
+      CollapseCurve& curve = curves.emplace_back();
+      curve.group = each.group;
+      curve.name = each.name;
+      TokenMeasures measures;
+      measures.norm = 1;
+      measures.relative = measures.mu = each.name == "d_QK = 64" ? 0 : 0.5;
+      curve.layers.assign(settings.layers + 1, std::vector<TokenMeasures>(settings.samples, measures));
+    }
+    return curves;
+  };
+  for (const Claim& claim : found_by(wu_fig7, 3, run).claims) {
+    EXPECT_EQ(claim.measured.find("nan"), std::string::npos) << claim.measured;
+    EXPECT_NE(claim.measured.find("full not measurable, causal not measurable"), std::string::npos)
+        << claim.measured;
+    EXPECT_EQ(claim.holds, Holds::open) << claim.claim;
+  }
+}
+
+TEST(Answer, IsYesNoOrNotYet) {
+  const Interval interval{3, 0.5, 0.4, 0.6}, none{1, 0.5, NAN, NAN};
+  EXPECT_EQ(above(interval, 0.3), true);
+  EXPECT_EQ(above(interval, 0.7), false);
+  EXPECT_EQ(above(interval, 0.5), std::nullopt);
+  EXPECT_EQ(below(interval, 0.3), false);
+  EXPECT_EQ(below(interval, 0.7), true);
+  EXPECT_EQ(below(none, 0.7), std::nullopt);
+  EXPECT_EQ(at_least(interval, 0.4), true);
+  EXPECT_EQ(all_of({true, std::nullopt}), std::nullopt);
+  EXPECT_EQ(all_of({std::nullopt, false}), false);
+  EXPECT_EQ(all_of({true, true}), true);
+  EXPECT_EQ(judged(false, true), Holds::conditionally);
+  EXPECT_EQ(judged(false, std::nullopt), Holds::open);
+  EXPECT_EQ(judged(std::nullopt, true), Holds::open);
 }
 
 }  // namespace

@@ -5,12 +5,13 @@
 #include <array>
 
 #include "checkpoint/places.h"
-#include "cli/paper_parts.h"
 #include "core/fetched.h"
+#include "core/printable.h"
 #include "normscope/error.h"
 #include "study/model_text.h"
+#include "study/paper_evidence.h"
 
-namespace normscope::cli {
+namespace normscope {
 namespace {
 
 constexpr std::size_t kTokens = 128;  // of a window, as in the paper
@@ -52,14 +53,6 @@ PretrainedModel open_model(const std::string& name, const PaperPlan& plan, std::
 
 }  // namespace
 
-bool needs_models(std::string_view part) {
-  return part == "wu2" || part == "wu3" || part == "wu4" || part == "wu8" || part == "wu9";
-}
-bool needs_models(const PaperPlan& plan) {
-  return std::any_of(plan.parts.begin(), plan.parts.end(),
-                     [](const std::string& part) { return needs_models(part); });
-}
-
 std::vector<std::string> models_at_hand() {
   std::vector<std::string> names;
   for (const Published& each : kPublished) {
@@ -87,4 +80,4 @@ std::vector<PretrainedModel> open_models(const PaperPlan& plan) {
   return models;
 }
 
-}  // namespace normscope::cli
+}  // namespace normscope

@@ -1,0 +1,136 @@
+// Table 1 of Brody, Alon, Yahav 2023: unselectable keys of the language model with and without scaling; and
+// two things the paper did not look at: the keys of the heads, and how the shares come about in training.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "paper/brody_tables.h"
+#include "report/collapse_page.h"
+
+namespace normscope {
+namespace {
+
+double after_robust(const LayerTally& layer) {
+  return layer.after.robust_share();
+}
+double unrounded(const LayerTally& layer) {
+  return layer.unrounded.share();
+}
+
+Claim head_claim(std::span<const TextEvidence> runs) {
+  Claim claim = claim_of("§1, §4.2", "LayerNorm makes every key selectable",
+                         "0 % unselectable with LayerNorm; keys of heads were not looked at");
+  const TextRuns with = sound_runs(runs, kWithScaling), without = sound_runs(runs, kWithoutScaling);
+  const KeyTally model = trained_keys(with, &LayerTally::after);
+  if (model.keys == 0) {
+    claim.measured = "not run";
+    return claim;
+  }
+  KeyTally heads;
+  for (const TextEvidence* run : with) {
+    for (const LayerTally& layer : trained(*run) ? trained(*run)->layers : std::vector<LayerTally>()) {
+      for (const KeyTally& head : layer.heads) heads += head;
+    }
+  }
+  claim.measured = fmt::format(
+      "after the norm {} of {} keys; in the heads, mean over heads, {} with LayerNorm, {} without scaling",
+      model.unselectable, model.keys, by_layer(with, in_heads), by_layer(without, in_heads));
+  const KeyTally scaled = trained_keys(with, &LayerTally::sphere);
+  if (model.unselectable > 0 && (scaled.keys == 0 || scaled.unselectable > 0)) {
+    claim.holds = Holds::no;
+  } else if (model.unselectable == 0 && heads.unselectable == 0) {
+    claim.holds = Holds::yes;
+  } else {
+    claim.holds = Holds::conditionally;
+    if (heads.unselectable > 0)
+      claim.condition =
+          "keys are what leaves the norm; a head compares kW_K in its own few dimensions, where most cannot "
+          "be selected, with LayerNorm as without";
+    if (model.unselectable > 0)
+      claim.condition += fmt::format("{}the norm has no eps", claim.condition.empty() ? "" : "; and ");
+  }
+  claim.why = fmt::format(
+      "Of {} keys of heads {} are unselectable with LayerNorm, for any query whatever. A head of 2 "
+      "dimensions sees the keys as points of a plane, and only the corners of their hull can be on top.",
+      heads.keys, heads.unselectable);
+  return claim;
+}
+
+CurveFigure::Panel trend_panel(std::span<const TextEvidence> runs, const char* norm, const std::string& title,
+                               const LayerValue& value, std::span<const double> published) {
+  CurveFigure::Panel panel = step_panel(title, "unselectable keys, %");
+  panel.y_low = 0;
+  panel.y_high = 100;
+  const TextRuns chosen = sound_runs(runs, norm);
+  for (std::size_t l = 0; l < layers_of(chosen); ++l) {
+    CurveFigure::Curve curve;
+    curve.name = fmt::format("layer {}", l + 1);
+    for (const TextEvidence::Snapshot& snapshot : chosen.front()->snapshots) {
+      std::vector<double> values;
+      for (const TextEvidence* run : chosen) {
+        for (const TextEvidence::Snapshot& each : run->snapshots) {
+          if (each.step == snapshot.step && l < each.tally.layers.size())
+            values.push_back(value(each.tally.layers[l]));
+        }
+      }
+      add_point(curve, snapshot.step, values, 100, 0, 1);
+    }
+    panel.curves.push_back(std::move(curve));
+    if (l < published.size() && last_step(runs) >= kPublishedTextSteps)
+      panel.marks.push_back({fmt::format("layer {}", l + 1), static_cast<double>(kPublishedTextSteps),
+                             published[l], "published; another corpus"});
+  }
+  return panel;
+}
+
+Figure trend(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+  CurveFigure figure;
+  figure.panels = {
+      trend_panel(runs, kWithoutScaling, "Without scaling: after the norm (Table 1)", after, kTable1),
+      trend_panel(runs, kWithScaling, "With LayerNorm: before the norm (Table 2)", before, kTable2),
+      trend_panel(runs, kWithScaling, "With LayerNorm: after the norm (Tables 1, 2)", after, kZeros),
+      trend_panel(runs, kWithScaling, "With LayerNorm: the same by projection and scaling alone, without eps",
+                  sphere, {}),
+      trend_panel(runs, kWithScaling, "With LayerNorm: in the heads, mean over heads", in_heads, {}),
+      trend_panel(runs, kWithoutScaling, "Without scaling: in the heads, mean over heads", in_heads, {})};
+  figure.caption = scale_caption(recipe) +
+                   "The paper shows the end of training only. What is unselectable after LayerNorm, its eps "
+                   "has taken off the sphere. " +
+                   seeds_caption(runs);
+  return to_figure("selectability", "Unselectable keys while the language model learns", "", figure);
+}
+
+ReportTable table_of(std::span<const TextEvidence> runs) {
+  const TextRuns with = sound_runs(runs, kWithScaling), without = sound_runs(runs, kWithoutScaling);
+  const std::size_t layers = std::max(layers_of(with), layers_of(without));
+  return {"Table 1: unselectable keys, per cent, in trained language models with and without scaling",
+          {layer_header(layers), published_row("without scaling, after the norm: published", kTable1, layers),
+           measured_row("measured", without, layers, after),
+           published_row("with scaling, after the norm: published", kZeros, layers),
+           measured_row("measured: projection and scaling alone", with, layers, sphere),
+           measured_row("with the model's eps", with, layers, unrounded),
+           measured_row("with eps, in float32, as the model computes it", with, layers, after),
+           measured_row("of these robust: no rounding to float32 can have caused them", with, layers,
+                        after_robust),
+           head_row("without scaling, in the heads: mean (least to most head); not in the paper", without,
+                    layers),
+           head_row("with scaling, in the heads: the same", with, layers)}};
+}
+
+}  // namespace
+
+Findings brody_table1(const Evidence& evidence) {
+  const auto runs = evidence.texts;
+  Findings found;
+  found.claims = {
+      share_claim("Table 1", "Without scaling, a substantial share of keys is unselectable in every layer",
+                  sound_runs(runs, kWithoutScaling), kTable1, after, evidence.recipe),
+      zero_claim("Table 1", "With scaling, no key is unselectable", sound_runs(runs, kWithScaling),
+                 evidence.recipe),
+      head_claim(runs)};
+  found.figures = {trend(runs, evidence.recipe)};
+  found.tables = {table_of(runs)};
+  return found;
+}
+
+}  // namespace normscope

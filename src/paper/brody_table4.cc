@@ -1,0 +1,74 @@
+// Table 4 of Brody, Alon, Yahav 2023: words that are unselectable in some layer of a BERT without norms,
+// trained on sentiment.
+#include <fmt/format.h>
+
+#include "core/number_text.h"
+#include "paper/brody_tables.h"
+
+namespace normscope {
+namespace {
+
+ReportTable sentiment_recipe(const TextRecipe& recipe) {
+  return {
+      "Recipe of the sentiment model",
+      {{"setting", "published", "here"},
+       {"texts", "SST-2", fmt::format("{}; {} to train on", recipe.corpus, recipe.training_texts)},
+       {"tokenizer", "BERT's, cased, 28996 tokens", recipe.tokenizer},
+       {"steps", "50000", std::to_string(recipe.steps)},
+       {"texts of a step, tokens at most", "32 × 128", fmt::format("{} × {}", recipe.batch, recipe.context)},
+       {"hidden units of a feed-forward part", "3072", std::to_string(recipe.feed_forward)},
+       {"AdamW, linear to 0 from", "5e-05", significant(recipe.learning_rate, 6)},
+       {"dropout", "0.1", significant(recipe.dropout, 6)},
+       {"sentences looked at", "a dozen shown",
+        fmt::format("{} ({})", recipe.sentences, recipe.sentence_source)}}};
+}
+
+// Shares by layer over the sentences, as if they were windows.
+ReportTable shares_of(const TextRuns& runs) {
+  std::vector<TextEvidence> sentences;
+  for (const TextEvidence* run : runs) {
+    TextEvidence& each = sentences.emplace_back();
+    each.id = run->id;
+    each.snapshots.push_back({run->rows.empty() ? 0 : run->rows.back().step, run->marked.tally});
+  }
+  const TextRuns chosen = sound_runs(sentences, "none");
+  const std::size_t layers = layers_of(chosen);
+  return {"Table 4: unselectable tokens of the sentences, per cent, in BERT without norms",
+          {layer_header(layers), measured_row("where the norm used to be", chosen, layers, after),
+           head_row("in the heads: mean (least to most head); not in the paper", chosen, layers)}};
+}
+
+}  // namespace
+
+Findings brody_table4(const Evidence& evidence) {
+  const TextRuns runs = sound_runs(evidence.texts, "none");
+  Claim claim = words_claim(
+      "Table 4", "Words are unselectable in at least one layer of a BERT without norms, trained on sentiment",
+      runs, evidence.recipe);
+  const auto accuracy =
+      last_values(runs, [](const TextRow& row) { return row.held_out ? row.held_out->accuracy : kNoValue; });
+  if (!accuracy.empty()) {
+    const Interval right = mean_interval(accuracy);
+    const std::size_t classes = evidence.recipe.classes;
+    const double chance = classes > 0 ? 1 / static_cast<double>(classes) : 0, asked = chance + 0.05;
+    claim.measured += fmt::format("; test accuracy {} %", with_interval(right, 1, 100));
+    const std::string untrained = unlearned(
+        right, asked,
+        fmt::format(" The models have hardly learned the task (chance is {:.0f} %): without a norm, small "
+                    "initial weights take long to grow. More steps are needed for these to be the words of a "
+                    "trained model.",
+                    100 * chance),
+        fmt::format("{} % of the test texts are right, and {:.0f} % are asked for (chance is {:.0f} %)",
+                    with_interval(right, 1, 100), 100 * asked, 100 * chance));
+    if (!untrained.empty()) claim.holds = Holds::open;
+    claim.why += untrained;
+  }
+  claim.why += " Keys are read where the norm in front of each attention used to be.";
+  Findings found;
+  found.claims = {claim};
+  found.texts = shown_sentences(evidence, runs, "table4", "Table 4: unselectable words, BERT without norms");
+  found.tables = {shares_of(runs), sentiment_recipe(evidence.recipe)};
+  return found;
+}
+
+}  // namespace normscope

@@ -1,0 +1,106 @@
+#pragma once
+// The parts of `paper`: a row of paper_parts() each, and a file with what was published, how that is judged
+// and its figure. What a part needs is run before, by the study; a part only looks at it.
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normscope/collapse.h"
+#include "normscope/executor.h"
+#include "normscope/majority.h"
+#include "normscope/model.h"
+#include "paper/claim.h"
+#include "paper/text_claims.h"
+#include "result/paper.h"
+
+namespace normscope {
+
+// A text with words marked; kept as tokens, so that its markup is always our own.
+struct TextFinding {
+  std::string name, title, caption, settings;
+  TextFigure text;
+
+  static void describe(auto& visit, auto& self) {
+    visit("name", self.name, "of its files");
+    visit("title", self.title, "");
+    visit("caption", self.caption, "");
+    visit("settings", self.settings, "what it takes to make it again");
+    visit("text", self.text, "tokens, in order");
+  }
+};
+
+// What a part adds to the report.
+struct Findings {
+  std::vector<Claim> claims = {};
+  std::vector<Figure> figures = {};
+  std::vector<TextFinding> texts = {};
+  std::vector<ReportTable> tables = {};
+
+  void add(Findings more);
+  static void describe(auto& visit, auto& self) {
+    visit("claims", self.claims, "");
+    visit("figures", self.figures, "");
+    visit("texts", self.texts, "");
+    visit("tables", self.tables, "");
+  }
+};
+
+struct PretrainedModel {
+  std::string name;
+  std::shared_ptr<const ModelWeights> weights;
+  std::vector<std::vector<std::uint32_t>> texts;  // windows of equally many tokens, one per sample
+};
+
+// Shows how far something with this label is, in this unit.
+using Tell = std::function<void(std::size_t done, std::size_t total)>;
+using ShowProgress = std::function<Tell(const std::string& label, const char* unit)>;
+// `collapse` with progress under a label.
+using RunCollapse = std::function<std::vector<CollapseCurve>(
+    const std::string& label, const std::vector<CollapseCase>&, const CollapseSettings&)>;
+
+// What a part looks at, as far as its row asks for it.
+struct Evidence {
+  const PaperPlan& plan;
+  const Executor& executor;
+  RunCollapse collapse = {};
+  ShowProgress progress = {};
+  std::span<const MajorityRun> majority = {};
+  std::span<const TextEvidence> texts = {};
+  TextRecipe recipe = {};  // of the texts
+  std::span<const PretrainedModel> models = {};
+};
+
+struct Needs {
+  bool majority = false, majority_3d = false;  // trainings
+  bool language = false, sentiment = false;    // trainings on text
+  bool sentences = false, models = false;      // of the text models, marked; pretrained
+};
+
+struct PaperPart {
+  const char* name;
+  const char* sentence;
+  Needs needs;
+  const char* norms;                               // that are trained for it, with commas
+  double (*seconds)(const PaperPlan& plan);        // about, on two cores: only for the time left
+  std::string (*settings)(const PaperPlan& plan);  // of its figures
+  Findings (*find)(const Evidence& evidence);
+};
+// In the order in which they are run.
+std::span<const PaperPart> paper_parts();
+
+using FindPart = Findings(const Evidence& evidence);
+FindPart brody_fig1ab, brody_fig1cd, brody_fig2, brody_fig3, brody_followups, brody_fig4, brody_table1,
+    brody_table2, brody_table3, brody_table4;
+FindPart wu_fig1, wu_fig2, wu_fig3, wu_fig4, wu_fig5, wu_fig6, wu_fig7, wu_fig8, wu_fig9, wu_beyond;
+
+// An encyclopedia of 22 short articles, which pretrained models read for want of another text.
+std::string_view builtin_text();
+// What stands in for what, and what was read: a table of the report. source: of the text, for people.
+ReportTable pretrained_table(std::span<const PretrainedModel> models, const std::string& source);
+// What was published beside what was done.
+ReportTable language_recipe(const TextRecipe& recipe);
+
+}  // namespace normscope

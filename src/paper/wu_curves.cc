@@ -1,0 +1,316 @@
+#include "paper/wu_curves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "core/number_text.h"
+#include "paper_texts.h"
+
+namespace normscope {
+namespace {
+
+// The axis ends at the decade below what is drawn, or flat curves all lie at the top.
+void end_axes(CurveFigure& figure) {
+  double least = 1;
+  for (const auto& panel : figure.panels) {
+    for (const auto& curve : panel.curves) {
+      for (const double y : curve.y) {
+        if (y > 0) least = std::min(least, y);
+      }
+    }
+  }
+  const double low = std::pow(10, std::floor(std::log10(least)));
+  for (auto& panel : figure.panels) {
+    if (panel.log_y) panel.y_low = std::max(low, panel.y_low.value_or(0));
+  }
+}
+
+Interval beyond_a_hundredth(const CollapseCurve& curve) {
+  std::vector<double> limit = relative_at(curve, 0);
+  for (double& value : limit) value *= 0.01;
+  return mean_difference(limit, relative_at_end(curve));
+}
+
+}  // namespace
+
+std::string over_masks(const TextOfMask& text) {
+  std::string all;
+  for (const char* mask : kMasks) append(all, fmt::format("{} {}", mask, text(mask)));
+  return all;
+}
+
+const CollapseCurve& find(const Curves& curves, std::string_view group, std::string_view name) {
+  return *std::find_if(curves.begin(), curves.end(), [&](const CollapseCurve& curve) {
+    return curve.group == group && curve.name == name;
+  });
+}
+
+std::vector<double> relative_at(const CollapseCurve& curve, std::size_t layer) {
+  return curve.of(layer, &TokenMeasures::relative);
+}
+
+std::size_t last_layer(const CollapseCurve& curve) {
+  std::size_t layer = curve.layers.size() - 1;
+  while (layer > 0 && !(curve.mean(layer, &TokenMeasures::norm) > 1e-30)) --layer;
+  return layer;
+}
+
+std::vector<double> relative_at_end(const CollapseCurve& curve) {
+  return relative_at(curve, last_layer(curve));
+}
+
+Answer stays_apart(const CollapseCurve& curve) {
+  return above(beyond_a_hundredth(curve), 0);
+}
+Answer collapsed(const CollapseCurve& curve) {
+  return below(beyond_a_hundredth(curve), 0);
+}
+
+Answer more_under_local(const OfMask& left) {
+  return all_of(kGlobalMasks, [&](const char* global) {
+    return all_of(kLocalMasks,
+                  [&](const char* local) { return above(mean_difference(left(global), left(local)), 0); });
+  });
+}
+
+std::vector<double> Gains::of(const char* mask, std::size_t layer) const {
+  std::vector<double> sharp = relative_at(curve(mask, labels[0]), layer);
+  const std::vector<double> flat = relative_at(curve(mask, labels[2]), layer);
+  for (std::size_t s = 0; s < sharp.size(); ++s) sharp[s] /= flat[s];
+  return sharp;
+}
+
+RatioInterval Gains::mean(const char* mask, std::size_t layer) const {
+  const std::vector<double> values = of(mask, layer);
+  return mean_ratio(std::vector<double>(values.size(), 1), values);
+}
+
+std::string Gains::text(std::size_t layer) const {
+  return over_masks([&](const char* mask) { return factor_text(mean(mask, layer)); });
+}
+
+Answer Gains::most_under_global() const {
+  const char* most = mean("full", 1).estimate.low > mean("causal", 1).estimate.low ? "full" : "causal";
+  return all_of(kLocalMasks,
+                [&](const char* local) { return above(mean_ratio(of(local, 1), of(most, 1)), 1); });
+}
+
+RatioInterval Gains::fading(const char* mask, std::size_t layer) const {
+  return mean_ratio(of(mask, layer), of(mask, 1));
+}
+
+BlockSpec bert_base(double dropout) {
+  BlockSpec block;
+  block.width = 768;
+  block.heads = 12;
+  block.feed_forward = 3072;
+  block.norm = parse_norm("layernorm");
+  block.norm.eps = 1e-12;
+  block.dropout = dropout;
+  return block;
+}
+
+CollapseSettings bert_settings(std::size_t layers, std::size_t samples, std::uint64_t seed) {
+  CollapseSettings settings;
+  settings.tokens = kTokens;
+  settings.layers = layers;
+  settings.samples = samples;
+  settings.weights.query_key = settings.weights.value = settings.weights.output =
+      settings.weights.feed_forward = parse_matrix_init("bert");
+  settings.start = parse_token_start("bert");
+  settings.spectrum = Spectrum::no;
+  settings.theory = false;
+  settings.seed = seed;
+  return settings;
+}
+
+std::string in_mode(std::string_view variant, double dropout) {
+  return fmt::format("{}, {}", variant, dropout > 0 ? "dropout 0.1" : "eval");
+}
+
+std::string samples_note(const Curves& curves) {
+  const std::size_t samples = curves.front().layers.front().size();
+  return samples == 1 ? "1 sample, which has no interval"
+                      : fmt::format("± and brackets: 95 % intervals over {} samples of one model", samples);
+}
+
+std::string samples_count(const Curves& curves) {
+  return counted(curves.front().layers.front().size(), "sample");
+}
+
+const CollapseQuantity& quantity_of(double TokenMeasures::*measure) {
+  const auto quantities = collapse_quantities();
+  return *std::find_if(quantities.begin(), quantities.end(),
+                       [&](const CollapseQuantity& each) { return each.measure == measure; });
+}
+
+Figure curve_figure(const Curves& curves, double TokenMeasures::*measure, const std::string& name,
+                    const std::string& title, bool log_layers, const std::string& caption) {
+  CurveFigure figure = collapse_figure(curves, quantity_of(measure), log_layers);
+  figure.caption = caption;
+  return to_figure(name, title, "", figure);
+}
+
+const ModelSpec& spec_of(const PretrainedModel& model) {
+  return model.weights->spec();
+}
+
+std::size_t tokens_of(const PretrainedModel& model) {
+  return model.texts.front().size();
+}
+
+const char* own_mask_name(const PretrainedModel& model) {
+  return spec_of(model).causal ? "causal" : "full";
+}
+
+Curves run_models(const Evidence& evidence, const char* label, const CasesOfModel& cases_of,
+                  Spectrum spectrum, std::size_t most_samples) {
+  Curves curves;
+  for (const PretrainedModel& model : evidence.models) {
+    std::vector<CollapseCase> cases = cases_of(model);
+    for (CollapseCase& each : cases) each.group = fmt::format("{}: {}", model.name, each.group);
+    CollapseSettings settings;
+    settings.tokens = tokens_of(model);
+    settings.layers = spec_of(model).layers;
+    settings.samples = std::min(model.texts.size(), most_samples);
+    settings.model = model.weights;
+    settings.texts = model.texts;
+    settings.spectrum = spectrum;
+    settings.theory = false;
+    Curves own = evidence.collapse(label, cases, settings);
+    std::move(own.begin(), own.end(), std::back_inserter(curves));
+  }
+  return curves;
+}
+
+const CollapseCurve& find(const Curves& curves, const PretrainedModel& model, std::string_view group,
+                          std::string_view name) {
+  return find(curves, fmt::format("{}: {}", model.name, group), name);
+}
+
+std::string over_models(Models models, const std::function<std::string(const PretrainedModel&)>& text) {
+  std::string all;
+  for (const PretrainedModel& model : models)
+    append(all, fmt::format("{}: {}", model.name, text(model)), "; ");
+  return all;
+}
+
+std::string names_of(Models models) {
+  std::string all;
+  for (const PretrainedModel& model : models) append(all, model.name);
+  return all;
+}
+
+std::string published_model(std::string_view family) {
+  constexpr std::pair<const char*, const char*> like[] = {{"bert", "bert-base-uncased"},
+                                                          {"roberta", "bert-base-uncased"},
+                                                          {"distilbert", "bert-base-uncased"},
+                                                          {"gpt2", "gpt2"},
+                                                          {"llama", "gpt2"},
+                                                          {"mistral", "gpt2"},
+                                                          {"qwen2", "gpt2"},
+                                                          {"t5", "t5-base"},
+                                                          {"albert", "albert-base-v2"}};
+  for (const auto& [name, published] : like) {
+    if (family == name) return published;
+  }
+  return "";
+}
+
+std::string stands_in(const PretrainedModel& model) {
+  const std::string published = published_model(spec_of(model).family);
+  if (published.empty()) return "like none of the paper's";
+  return model.name == published || model.name.ends_with("/" + published) ? "the paper's own" : published;
+}
+
+std::string samples_note(Models models) {
+  const std::size_t windows = models.front().texts.size(), tokens = tokens_of(models.front());
+  return windows == 1 ? fmt::format("one window of {} tokens, which has no interval", tokens)
+                      : fmt::format("± 95 % interval over {} windows of {} tokens", windows, tokens);
+}
+
+std::string caption(Models models) {
+  std::string text = "Pretrained, eval mode.";
+  for (const PretrainedModel& model : models) {
+    const std::string like = stands_in(model);
+    text += fmt::format(" {} ({} layers; its own mask {}): {}{}.", model.name, spec_of(model).layers,
+                        own_mask_name(model),
+                        like == published_model(spec_of(model).family) ? "in place of " : "", like);
+  }
+  return text + fmt::format(" Mean over {} windows of {} tokens; bands: one standard deviation.",
+                            models.front().texts.size(), tokens_of(models.front()));
+}
+
+void add_figures(Findings& found, Models models, const Curves& curves, double TokenMeasures::*measure,
+                 const std::string& name, const std::string& title) {
+  for (const PretrainedModel& model : models) {
+    const std::string prefix = model.name + ": ";
+    Curves own;
+    for (const CollapseCurve& curve : curves) {
+      if (!curve.group.starts_with(prefix)) continue;
+      own.push_back(curve);
+      own.back().group.erase(0, prefix.size());
+    }
+    CurveFigure figure = collapse_figure(own, quantity_of(measure), false);
+    end_axes(figure);
+    figure.caption = caption({&model, 1});
+    found.figures.push_back(to_figure(fmt::format("{}_{}", name, found.figures.size()),
+                                      fmt::format("{}, pretrained: {}", model.name, title), "", figure));
+  }
+}
+
+void judge(Claim& claim, Models models, const OfModel& holds) {
+  std::vector<PretrainedModel> holding;
+  bool told = !models.empty();
+  for (const PretrainedModel& model : models) {
+    const Answer found = holds(model);
+    told = told && found;
+    if (found == true) holding.push_back(model);
+  }
+  claim.holds = !told                             ? Holds::open
+                : holding.empty()                 ? Holds::no
+                : holding.size() == models.size() ? Holds::yes
+                                                  : Holds::conditionally;
+  claim.condition = fmt::format("the model is {}", names_of(holding));
+}
+
+void judge_by_mask(Claim& claim, Models models, const OfModelAndMask& holds) {
+  judge(claim, models, [&](const PretrainedModel& model) {
+    return all_of(kMasks, [&](const char* mask) { return holds(model, mask); });
+  });
+  if (claim.holds != Holds::no && claim.holds != Holds::conditionally) return;
+  std::string masks;
+  for (const char* mask : kMasks) {
+    if (all_of(models, [&](const PretrainedModel& model) { return holds(model, mask); }) == true)
+      append(masks, mask);
+  }
+  if (masks.empty()) return;
+  claim.condition = fmt::format("{}the mask is one of {}",
+                                claim.holds == Holds::conditionally ? claim.condition + " or " : "", masks);
+  claim.holds = Holds::conditionally;
+}
+
+std::string_view builtin_text() {
+  return embedded::encyclopedia_txt;
+}
+
+ReportTable pretrained_table(Models models, const std::string& source) {
+  ReportTable table{fmt::format("Pretrained models; text: {}", source),
+                    {{"model", "family", "layers", "dimensions", "heads", "norm", "own mask", "in place of",
+                      "windows", "tokens in each"}}};
+  for (const PretrainedModel& model : models) {
+    const ModelSpec& spec = spec_of(model);
+    table.rows.push_back({model.name, spec.family, std::to_string(spec.layers),
+                          std::to_string(spec.block.width), std::to_string(spec.block.heads),
+                          fmt::format("{}, {}", name_of(spec.block.norm),
+                                      spec.block.placement == Placement::post ? "post" : "pre"),
+                          own_mask_name(model), stands_in(model), std::to_string(model.texts.size()),
+                          std::to_string(tokens_of(model))});
+  }
+  return table;
+}
+
+}  // namespace normscope

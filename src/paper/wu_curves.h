@@ -1,0 +1,108 @@
+#pragma once
+// What the figures of collapse of Wu, Ajorlou, Wang, Jegelka, Jadbabaie 2024 share: runs at BERT-base shape
+// and random init, in eval mode and with dropout, and of pretrained models. The paper has bert-base-uncased
+// (Fig. 2, 3, 8), gpt2, t5-base and albert-base-v2 beside it (4), and BERT and ALBERT (9); any model of a
+// like kind stands in for them, and it is said which.
+#include <array>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normscope/collapse.h"
+#include "normscope/statistics.h"
+#include "paper/part.h"
+#include "report/collapse_page.h"
+
+namespace normscope {
+
+inline constexpr std::array<const char*, 4> kMasks = {"full", "causal", "window:1", "onesided:1"};
+inline constexpr std::array<const char*, 2> kGlobalMasks = {"full", "causal"},
+                                            kLocalMasks = {"window:1", "onesided:1"};
+using OfMask = std::function<std::vector<double>(const char* mask)>;  // a value per sample
+using TextOfMask = std::function<std::string(const char* mask)>;
+// "full …, causal …, window:1 …, onesided:1 …"
+std::string over_masks(const TextOfMask& text);
+
+using Curves = std::vector<CollapseCurve>;
+const CollapseCurve& find(const Curves& curves, std::string_view group, std::string_view name);
+// μ/‖X‖ of every sample.
+std::vector<double> relative_at(const CollapseCurve& curve, std::size_t layer);
+// The last layer at which there are tokens: weights that shrink them take them below float32's range in the
+// end.
+std::size_t last_layer(const CollapseCurve& curve);
+std::vector<double> relative_at_end(const CollapseCurve& curve);
+// μ/‖X‖ at the end beyond a hundredth of where it began, sample by sample, or below it.
+Answer stays_apart(const CollapseCurve& curve);
+Answer collapsed(const CollapseCurve& curve);
+// More of it under each local than under each global mask, sample by sample.
+Answer more_under_local(const OfMask& left);
+
+// What sharp attention leaves over what flat attention leaves, μ/‖X‖ at d_QK = 1/64 over that at 64, sample
+// by sample.
+struct Gains {
+  std::function<const CollapseCurve&(const char* mask, const char* temperature)> curve;
+
+  static constexpr std::array<double, 3> temperatures = {1.0 / 64, 1.0, 64.0};
+  static constexpr std::array<const char*, 3> labels = {"d_QK = 1/64", "d_QK = 1", "d_QK = 64"};
+
+  std::vector<double> of(const char* mask, std::size_t layer) const;
+  RatioInterval mean(const char* mask, std::size_t layer) const;
+  std::string text(std::size_t layer) const;  // of all masks
+  // The global mask that gains most in the first layer against both local ones.
+  Answer most_under_global() const;
+  // What the first layer gains over what is left of it after another.
+  RatioInterval fading(const char* mask, std::size_t layer) const;
+};
+
+// At random init: BERT-base shape, 768 dimensions, 12 heads, 128 tokens, N(0, 0.02²).
+inline constexpr std::size_t kTokens = 128;
+inline constexpr double kDropout = 0.1;
+inline constexpr const char* kRandomInit =
+    "Random init: N(0, 0.02²) weights, LayerNorm'd random embeddings of Zipf-distributed words in place of "
+    "Wikipedia text.";
+BlockSpec bert_base(double dropout);
+CollapseSettings bert_settings(std::size_t layers, std::size_t samples, std::uint64_t seed);
+// "san, eval", "san, dropout 0.1"
+std::string in_mode(std::string_view variant, double dropout);
+std::string samples_note(const Curves& curves);
+std::string samples_count(const Curves& curves);
+const CollapseQuantity& quantity_of(double TokenMeasures::*measure);
+// A figure of one measure.
+Figure curve_figure(const Curves& curves, double TokenMeasures::*measure, const std::string& name,
+                    const std::string& title, bool log_layers, const std::string& caption);
+
+// Pretrained.
+using Models = std::span<const PretrainedModel>;
+inline constexpr const char* kNoModel =
+    "not run: no pretrained model is on this machine (normscope data get minilm brings one)";
+const ModelSpec& spec_of(const PretrainedModel& model);
+std::size_t tokens_of(const PretrainedModel& model);
+const char* own_mask_name(const PretrainedModel& model);
+// Cases of every model, one model after the other; their groups get its name before them.
+using CasesOfModel = std::function<std::vector<CollapseCase>(const PretrainedModel&)>;
+Curves run_models(const Evidence& evidence, const char* label, const CasesOfModel& cases_of,
+                  Spectrum spectrum = Spectrum::no, std::size_t most_samples = ~std::size_t{0});
+const CollapseCurve& find(const Curves& curves, const PretrainedModel& model, std::string_view group,
+                          std::string_view name);
+// "minilm: …; stories15m: …"
+std::string over_models(Models models, const std::function<std::string(const PretrainedModel&)>& text);
+std::string names_of(Models models);
+// The model of the paper that one of this family is like: "bert-base-uncased", "gpt2", …; empty: none.
+std::string published_model(std::string_view family);
+std::string stands_in(const PretrainedModel& model);
+std::string samples_note(Models models);
+std::string caption(Models models);
+// One figure per model, so that its panels stand together.
+void add_figures(Findings& found, Models models, const Curves& curves, double TokenMeasures::*measure,
+                 const std::string& name, const std::string& title);
+
+using OfModel = std::function<Answer(const PretrainedModel&)>;
+using OfModelAndMask = std::function<Answer(const PretrainedModel&, const char* mask)>;
+// Holds for all models, for none, or for some, which the condition names; open if of one it cannot be told.
+void judge(Claim& claim, Models models, const OfModel& holds);
+// The same under all masks; those that hold in all models are a condition, too.
+void judge_by_mask(Claim& claim, Models models, const OfModelAndMask& holds);
+
+}  // namespace normscope
