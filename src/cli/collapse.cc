@@ -98,7 +98,7 @@ Page page_of(const CollapseStudy& study) {
     page.figures.back().settings = settings_text(provenance, settings_sentence(plan));
   }
   page.tables.push_back({"Summary", collapse_table(curves)});
-  page.tables.push_back({"Theory", theory_table(curves)});
+  page.tables.push_back({"Theory", theory_table(study.result.curves)});
   page.footer = stamp;
   page.data = json_of(study.result, -1);
   return page;
@@ -108,7 +108,7 @@ std::string screen(const CollapseStudy& study) {
   const std::vector<CollapseCurve>& curves = study.curves;
   std::string text = settings_sentence(study.plan) + "\n\n" + table(collapse_table(curves)) + "\n";
   // Those theorems that speak of the case; what the others lack is in the report and in --json.
-  auto theory = theory_table(curves);
+  auto theory = theory_table(study.result.curves);
   std::erase_if(theory, [](const std::vector<std::string>& row) { return row.back() == "does not apply"; });
   if (theory.size() > 1) {
     for (std::vector<std::string>& row : theory) row.erase(row.begin() + 2);

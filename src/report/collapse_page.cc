@@ -44,21 +44,23 @@ std::string rate(const CollapseRate& rate) {
 
 struct Theorem {
   const char* name;
-  std::vector<Assumption> CollapseTheory::*assumptions;
-  std::vector<double> CollapseTheory::*bound;
-  std::size_t CollapseTheory::*violations;
+  TheoremResult CollapseTheoryResult::*theorem;
   double TokenMeasures::*measure;
 };
 constexpr Theorem kTheorems[] = {
-    {"Thm 1", &CollapseTheory::theorem1, &CollapseTheory::bound1, &CollapseTheory::violations1,
-     &TokenMeasures::mu},
-    {"Thm 2, r = diameter", &CollapseTheory::theorem2, &CollapseTheory::bound2_diameter,
-     &CollapseTheory::violations2_diameter, &TokenMeasures::relative},
-    {"Thm 2, r = radius", &CollapseTheory::theorem2, &CollapseTheory::bound2_radius,
-     &CollapseTheory::violations2_radius, &TokenMeasures::relative},
-    {"Cor 1", &CollapseTheory::corollary1, &CollapseTheory::bound_corollary,
-     &CollapseTheory::violations_corollary, &TokenMeasures::relative},
+    {"Thm 1", &CollapseTheoryResult::theorem1, &TokenMeasures::mu},
+    {"Thm 2, r = diameter", &CollapseTheoryResult::theorem2_diameter, &TokenMeasures::relative},
+    {"Thm 2, r = radius", &CollapseTheoryResult::theorem2_radius, &TokenMeasures::relative},
+    {"Cor 1", &CollapseTheoryResult::corollary1, &TokenMeasures::relative},
 };
+
+bool shows_anything(const CurveFigure& figure) {
+  return std::any_of(figure.panels.begin(), figure.panels.end(), [](const auto& panel) {
+    return std::any_of(panel.curves.begin(), panel.curves.end(), [](const auto& curve) {
+      return std::any_of(curve.y.begin(), curve.y.end(), [](double value) { return std::isfinite(value); });
+    });
+  });
+}
 
 }  // namespace
 
@@ -77,38 +79,45 @@ std::span<const CollapseQuantity> collapse_quantities() {
 
 CurveFigure collapse_figure(const std::vector<CollapseCurve>& curves, const CollapseQuantity& quantity,
                             bool log_layers) {
+  std::vector<CollapseCurveResult> results;
+  for (const CollapseCurve& curve : curves) results.push_back(result_of(curve));
+  return collapse_figure(results, quantity, log_layers);
+}
+
+CurveFigure collapse_figure(const std::vector<CollapseCurveResult>& curves, const CollapseQuantity& quantity,
+                            bool log_layers) {
   CurveFigure figure;
-  for (const CollapseCurve& curve : curves) {
+  for (const CollapseCurveResult& curve : curves) {
+    const auto measure = std::find_if(curve.measures.begin(), curve.measures.end(),
+                                      [&](const auto& each) { return each.first == quantity.name; });
+    if (measure == curve.measures.end()) continue;
     CurveFigure::Panel& panel = panel_of(figure, curve.group);
     panel.x_label = log_layers ? "layer + 1" : "layer";
     panel.y_label = quantity.symbol;
     panel.log_x = log_layers;
     panel.log_y = quantity.log;
     if (quantity.log) panel.y_low = kLeast;
-    CurveFigure::Curve line;
-    line.name = curve.name;
-    line.x = layer_numbers(curve.layers.size(), log_layers);
-    const bool band = curve.layers.front().size() > 1;
-    for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
-      const double mean = curve.mean(layer, quantity.measure), sd = curve.sd(layer, quantity.measure);
-      line.y.push_back(mean);
-      if (!band) continue;
-      line.low.push_back(quantity.log ? std::max(mean - sd, mean / 10) : mean - sd);
-      line.high.push_back(mean + sd);
+    const auto& [mean, sd] = measure->second;
+    CurveFigure::Curve line{curve.name, layer_numbers(mean.size(), log_layers), mean, {}, {}};
+    const bool band = sd.size() == mean.size() && !sd.empty() && std::isfinite(sd.front());
+    for (std::size_t layer = 0; band && layer < mean.size(); ++layer) {
+      const double low = mean[layer] - sd[layer];
+      line.low.push_back(quantity.log ? std::max(low, mean[layer] / 10) : low);
+      line.high.push_back(mean[layer] + sd[layer]);
     }
     panel.curves.push_back(std::move(line));
   }
   // After all curves, so that a mask has the same colour in every figure.
-  for (const CollapseCurve& curve : curves) {
-    CurveFigure::Panel& panel = panel_of(figure, curve.group);
+  for (const CollapseCurveResult& curve : curves) {
     for (const Theorem& theorem : kTheorems) {
-      const auto& bound = curve.theory.*theorem.bound;
-      if (theorem.measure != quantity.measure || bound.empty()) continue;
-      panel.curves.push_back({fmt::format("{}, {}", theorem.name, curve.name),
-                              layer_numbers(bound.size(), log_layers),
-                              bound,
-                              {},
-                              {}});
+      const auto& bound = (curve.theory.*theorem.theorem).bound;
+      if (theorem.measure != quantity.measure || !bound || bound->empty()) continue;
+      panel_of(figure, curve.group)
+          .curves.push_back({fmt::format("{}, {}", theorem.name, curve.name),
+                             layer_numbers(bound->size(), log_layers),
+                             *bound,
+                             {},
+                             {}});
     }
   }
   return figure;
@@ -119,7 +128,7 @@ CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves) {
   for (const CollapseCurve& curve : curves) {
     if (curve.singular_values.empty() || curve.singular_values.front().size() < 2) continue;
     CurveFigure::Panel& panel = figure.panels.emplace_back();
-    panel.title = full_name(curve);
+    panel.title = full_name(curve.group, curve.name);
     panel.x_label = "layer";
     panel.y_label = "σᵢ/σ₁";
     panel.log_y = true;
@@ -156,7 +165,7 @@ std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseC
                                            : "kept per layer (95 %)"})
     rows[0].emplace_back(title);
   for (const CollapseCurve& curve : curves) {
-    std::vector<std::string> row = {full_name(curve)};
+    std::vector<std::string> row = {full_name(curve.group, curve.name)};
     for (const std::size_t layer : shown) row.push_back(number(curve.mean(layer, &TokenMeasures::relative)));
     row.push_back(number(curve.mean(last, &TokenMeasures::mu)));
     row.push_back(number(curve.mean(last, &TokenMeasures::min_cosine)));
@@ -167,28 +176,28 @@ std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseC
   return rows;
 }
 
-std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurve>& curves) {
+std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurveResult>& curves) {
   std::vector<std::vector<std::string>> rows = {
       {"case", "theorem", "assumptions not met", "ε", "radius", "diameter", "bound"}};
-  for (const CollapseCurve& curve : curves) {
-    for (const Theorem& theorem : kTheorems) {
+  const auto length = [](const std::optional<std::size_t>& layers) {
+    return layers ? std::to_string(*layers) : std::string("-");
+  };
+  for (const CollapseCurveResult& curve : curves) {
+    for (const Theorem& each : kTheorems) {
+      const TheoremResult& theorem = curve.theory.*each.theorem;
       std::string missing;
-      for (const Assumption& assumption : curve.theory.*theorem.assumptions) {
+      for (const auto& [assumption] : theorem.assumptions) {
         if (assumption.met) continue;
         missing += fmt::format("{}{}{}", missing.empty() ? "" : "; ", assumption.name,
                                assumption.detail.empty() ? "" : " (" + assumption.detail + ")");
       }
-      const auto& bound = curve.theory.*theorem.bound;
       std::string held = "does not apply";
-      if (!bound.empty()) {
-        const std::size_t violations = curve.theory.*theorem.violations;
-        held = violations == 0 ? fmt::format("held; {:.3g} at the end", bound.back())
-                               : fmt::format("exceeded {} times", violations);
-      }
-      rows.push_back({full_name(curve), theorem.name, missing.empty() ? "none" : missing,
-                      number(curve.theory.epsilon),
-                      curve.theory.radius > 0 ? std::to_string(curve.theory.radius) : "-",
-                      curve.theory.diameter > 0 ? std::to_string(curve.theory.diameter) : "-", held});
+      if (theorem.bound)
+        held = theorem.violations == 0u ? fmt::format("held; {:.3g} at the end", theorem.bound->back())
+                                        : fmt::format("exceeded {} times", theorem.violations.value_or(0));
+      rows.push_back({full_name(curve.group, curve.name), each.name, missing.empty() ? "none" : missing,
+                      number(curve.theory.epsilon), length(curve.theory.radius),
+                      length(curve.theory.diameter), held});
     }
   }
   return rows;
@@ -220,63 +229,6 @@ std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
   return text;
 }
 
-namespace {
-
-struct StoredTheorem {
-  const char* name;
-  TheoremResult CollapseTheoryResult::*theorem;
-  double TokenMeasures::*measure;
-};
-constexpr StoredTheorem kStored[] = {
-    {"Thm 1", &CollapseTheoryResult::theorem1, &TokenMeasures::mu},
-    {"Thm 2, r = diameter", &CollapseTheoryResult::theorem2_diameter, &TokenMeasures::relative},
-    {"Thm 2, r = radius", &CollapseTheoryResult::theorem2_radius, &TokenMeasures::relative},
-    {"Cor 1", &CollapseTheoryResult::corollary1, &TokenMeasures::relative},
-};
-
-CurveFigure stored_figure(const std::vector<CollapseCurveResult>& curves, const CollapseQuantity& quantity) {
-  CurveFigure figure;
-  for (const CollapseCurveResult& curve : curves) {
-    const auto measure = std::find_if(curve.measures.begin(), curve.measures.end(),
-                                      [&](const auto& each) { return each.first == quantity.name; });
-    if (measure == curve.measures.end()) continue;
-    CurveFigure::Panel& panel = panel_of(figure, curve.group);
-    panel.x_label = "layer";
-    panel.y_label = quantity.symbol;
-    panel.log_y = quantity.log;
-    if (quantity.log) panel.y_low = kLeast;
-    const auto& [mean, sd] = measure->second;
-    CurveFigure::Curve line{curve.name, layer_numbers(mean.size(), false), mean, {}, {}};
-    if (sd.size() == mean.size() && std::any_of(sd.begin(), sd.end(), [](double each) { return each > 0; })) {
-      for (std::size_t i = 0; i < sd.size(); ++i) {
-        line.low.push_back(quantity.log ? std::max(mean[i] - sd[i], mean[i] / 10) : mean[i] - sd[i]);
-        line.high.push_back(mean[i] + sd[i]);
-      }
-    }
-    panel.curves.push_back(std::move(line));
-    for (const StoredTheorem& stored : kStored) {
-      const auto& bound = (curve.theory.*stored.theorem).bound;
-      if (stored.measure != quantity.measure || !bound || bound->empty()) continue;
-      panel.curves.push_back({fmt::format("{}, {}", stored.name, curve.name),
-                              layer_numbers(bound->size(), false),
-                              *bound,
-                              {},
-                              {}});
-    }
-  }
-  return figure;
-}
-
-bool shows_anything(const CurveFigure& figure) {
-  return std::any_of(figure.panels.begin(), figure.panels.end(), [](const auto& panel) {
-    return std::any_of(panel.curves.begin(), panel.curves.end(), [](const auto& curve) {
-      return std::any_of(curve.y.begin(), curve.y.end(), [](double value) { return std::isfinite(value); });
-    });
-  });
-}
-
-}  // namespace
-
 RunView collapse_view(const CollapseResult& result, const Provenance& made) {
   constexpr std::size_t most_points = 600;
   if (result.curves.empty()) throw InputError("there is no curve");
@@ -287,7 +239,7 @@ RunView collapse_view(const CollapseResult& result, const Provenance& made) {
   const std::string settings =
       settings_text(made, settings_list(nlohmann::ordered_json::parse(json_of(result.settings))));
   for (const CollapseQuantity& quantity : collapse_quantities()) {
-    CurveFigure figure = stored_figure(result.curves, quantity);
+    CurveFigure figure = collapse_figure(result.curves, quantity, false);
     if (!shows_anything(figure)) continue;
     const std::size_t left_out = thin(figure, most_points);
     Figure& drawn = section.figures.emplace_back(to_figure(quantity.name, quantity.title, "", figure));

@@ -22,13 +22,15 @@ std::span<const CollapseQuantity> collapse_quantities();
 // the quantity are curves of their own, "bound, name".
 CurveFigure collapse_figure(const std::vector<CollapseCurve>& curves, const CollapseQuantity& quantity,
                             bool log_layers);
+CurveFigure collapse_figure(const std::vector<CollapseCurveResult>& curves, const CollapseQuantity& quantity,
+                            bool log_layers);
 // σᵢ/σ₁ over the layers: first, second, middle and last.
 CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves);
 
 // A header and a row per curve.
 std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves);
 // What each theorem asks, met or not, and whether its bound held: a header, and rows for every curve.
-std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurve>& curves);
+std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurveResult>& curves);
 // What the two readings of theorem 2 mean; empty if it speaks of no curve.
 std::string readings_note(const std::vector<CollapseCurve>& curves);
 // group,name,layer,measure,mean,sd; no sd of one sample

@@ -7,9 +7,57 @@
 #include "normscope/statistics.h"
 
 namespace normscope {
+namespace {
 
-std::string full_name(const CollapseCurve& curve) {
-  return curve.group.empty() ? curve.name : curve.group + ", " + curve.name;
+TheoremResult result_of(const std::vector<Assumption>& assumptions, const std::vector<double>& bound,
+                        std::size_t violations) {
+  TheoremResult result;
+  for (const Assumption& each : assumptions) result.assumptions.push_back({each});
+  if (bound.empty()) return result;
+  result.bound = bound;
+  result.violations = violations;
+  return result;
+}
+
+CollapseTheoryResult result_of(const CollapseTheory& theory) {
+  CollapseTheoryResult result;
+  result.epsilon = theory.epsilon;
+  if (theory.radius > 0) result.radius = theory.radius;
+  if (theory.diameter > 0) result.diameter = theory.diameter;
+  result.theorem1 = result_of(theory.theorem1, theory.bound1, theory.violations1);
+  result.theorem2_diameter = result_of(theory.theorem2, theory.bound2_diameter, theory.violations2_diameter);
+  result.theorem2_radius = result_of(theory.theorem2, theory.bound2_radius, theory.violations2_radius);
+  result.corollary1 = result_of(theory.corollary1, theory.bound_corollary, theory.violations_corollary);
+  return result;
+}
+
+}  // namespace
+
+CollapseCurveResult result_of(const CollapseCurve& curve) {
+  CollapseCurveResult result;
+  result.group = curve.group;
+  result.name = curve.name;
+  result.rate = {curve.rate};
+  for (const std::string_view name : TokenMeasures::names())
+    result.measures.emplace_back(std::string(name), MeasureByLayer());
+  for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
+    const CollapseCurve::Summary summary = curve.summary(layer);
+    for (std::size_t m = 0; m < result.measures.size(); ++m) {
+      result.measures[m].second.mean.push_back(summary.mean[m]);
+      result.measures[m].second.sd.push_back(summary.sd[m]);
+    }
+  }
+  result.singular_values = curve.singular_values;
+  result.least_weight = curve.least_weight;
+  result.entropy = curve.entropy;
+  result.empty_rows = curve.empty_rows;
+  result.undefined_rows = curve.norm.undefined_rows();
+  result.theory = result_of(curve.theory);
+  return result;
+}
+
+std::string full_name(const std::string& group, const std::string& name) {
+  return group.empty() ? name : group + ", " + name;
 }
 
 std::string collapse_verdict(const std::vector<CollapseCurve>& curves) {
@@ -21,7 +69,8 @@ std::string collapse_verdict(const std::vector<CollapseCurve>& curves) {
   const std::size_t last = curves.front().layers.size() - 1;
   const auto [least, most] = std::minmax_element(curves.begin(), curves.end(), by_end);
   const auto tell = [&](const CollapseCurve& curve) {
-    return fmt::format("{} (μ/‖X‖ {:.3g})", full_name(curve), curve.mean(last, &TokenMeasures::relative));
+    return fmt::format("{} (μ/‖X‖ {:.3g})", full_name(curve.group, curve.name),
+                       curve.mean(last, &TokenMeasures::relative));
   };
   if (curves.size() == 1) return fmt::format("After {} layers: {}.", last, tell(*least));
   // Which is which in the mean; whether another start would agree is for the differences to tell.

@@ -174,7 +174,9 @@ struct CollapseResult {
   }
 };
 
-std::string full_name(const CollapseCurve& curve);  // group and name
+// What was measured of a curve; its block is for the study to tell.
+CollapseCurveResult result_of(const CollapseCurve& curve);
+std::string full_name(const std::string& group, const std::string& name);
 // One sentence: which curve collapses fastest, which slowest.
 std::string collapse_verdict(const std::vector<CollapseCurve>& curves);
 

@@ -345,32 +345,8 @@ std::vector<CollapseCase> cases_of(const CollapsePlan& plan, const BlockSpec& ba
   return cases;
 }
 
-TheoremResult result_of(const std::vector<Assumption>& assumptions, const std::vector<double>& bound,
-                        std::size_t violations) {
-  TheoremResult result;
-  for (const Assumption& each : assumptions) result.assumptions.push_back({each});
-  if (bound.empty()) return result;
-  result.bound = bound;
-  result.violations = violations;
-  return result;
-}
-
-CollapseTheoryResult result_of(const CollapseTheory& theory) {
-  CollapseTheoryResult result;
-  result.epsilon = theory.epsilon;
-  if (theory.radius > 0) result.radius = theory.radius;
-  if (theory.diameter > 0) result.diameter = theory.diameter;
-  result.theorem1 = result_of(theory.theorem1, theory.bound1, theory.violations1);
-  result.theorem2_diameter = result_of(theory.theorem2, theory.bound2_diameter, theory.violations2_diameter);
-  result.theorem2_radius = result_of(theory.theorem2, theory.bound2_radius, theory.violations2_radius);
-  result.corollary1 = result_of(theory.corollary1, theory.bound_corollary, theory.violations_corollary);
-  return result;
-}
-
 CollapseCurveResult result_of(const CollapseCurve& curve, const CollapseCase& each) {
-  CollapseCurveResult result;
-  result.group = curve.group;
-  result.name = curve.name;
+  CollapseCurveResult result = result_of(curve);
   result.skip = each.block.skip;
   result.norm = name_of(each.block.norm);
   result.placement = name_of_placement(each.block.placement);
@@ -378,22 +354,6 @@ CollapseCurveResult result_of(const CollapseCurve& curve, const CollapseCase& ea
   result.temperature =
       each.block.temperature > 0 ? each.block.temperature : static_cast<double>(each.block.width_of_head());
   result.dropout = each.block.dropout;
-  result.rate = {curve.rate};
-  for (const std::string_view name : TokenMeasures::names())
-    result.measures.emplace_back(std::string(name), MeasureByLayer());
-  for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
-    const CollapseCurve::Summary summary = curve.summary(layer);
-    for (std::size_t m = 0; m < result.measures.size(); ++m) {
-      result.measures[m].second.mean.push_back(summary.mean[m]);
-      result.measures[m].second.sd.push_back(summary.sd[m]);
-    }
-  }
-  result.singular_values = curve.singular_values;
-  result.least_weight = curve.least_weight;
-  result.entropy = curve.entropy;
-  result.empty_rows = curve.empty_rows;
-  result.undefined_rows = curve.norm.undefined_rows();
-  result.theory = result_of(curve.theory);
   return result;
 }
 

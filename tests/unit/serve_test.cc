@@ -322,8 +322,8 @@ TEST_F(ServeFiles, TheListTellsWhatWasRun) {
   const auto told = [&](const std::string& options) {
     write(root() / "run/config.json", R"({"program":"normscope","command":"x","options":)" + options + "}");
     std::string text;
-    for (const auto& [name, value] : find_runs(std::vector{root()}).runs.at(0).settings)
-      text += name + " " + value + "; ";
+    const RunList list = find_runs(std::vector{root()});
+    for (const auto& [name, value] : list.runs.at(0).settings) text += name + " " + value + "; ";
     return text;
   };
   EXPECT_EQ(told(R"({"model":"minilm","text":"a.txt","mask":"full","layers":[],"heads":[0,3]})"),
