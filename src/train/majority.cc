@@ -148,10 +148,8 @@ template <>
 struct TrainingData<MajorityTask> {
   TrainingData(const MajoritySettings& settings, const std::vector<TrainingRunId>& runs,
                const Executor& executor) {
-    std::vector<std::string> norms;
+    check_majority(settings, norms_of(runs));
     std::vector<std::uint64_t> seeds;
-    for (const TrainingRunId& id : runs) norms.push_back(id.norm);
-    check_majority(settings, norms);
     for (const TrainingRunId& id : runs) {
       const std::uint64_t seed = settings.data_seed.value_or(id.seed);
       if (of_seed.try_emplace(seed).second) seeds.push_back(seed);

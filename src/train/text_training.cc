@@ -92,9 +92,7 @@ struct TrainingData<TextTask> : TextBatches {
   TrainingData(const TextTrainingSettings& settings, const std::vector<TrainingRunId>& runs,
                TextBatches batches)
       : TextBatches(std::move(batches)) {
-    std::vector<std::string> norms;
-    for (const TrainingRunId& id : runs) norms.push_back(id.norm);
-    check_text_training(settings, norms);
+    check_text_training(settings, norms_of(runs));
   }
 };
 

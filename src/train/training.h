@@ -27,6 +27,12 @@
 
 namespace normscope {
 
+inline std::vector<std::string> norms_of(const std::vector<TrainingRunId>& runs) {
+  std::vector<std::string> norms(runs.size());
+  std::transform(runs.begin(), runs.end(), norms.begin(), [](const TrainingRunId& id) { return id.norm; });
+  return norms;
+}
+
 template <class Task>
 struct TrainingData;
 template <class Task>
