@@ -98,6 +98,12 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
   return command;
 }
 
+CLI::App* add_commands(CLI::App& app, const std::string& name, const std::string& description) {
+  CLI::App* commands = app.add_subcommand(name, description);
+  commands->require_subcommand(1);
+  return commands;
+}
+
 std::unique_ptr<RunDirectory> replaceable_directory(const Common& common) {
   if (common.out.empty()) return nullptr;
   const std::string held = command_of(common.out);

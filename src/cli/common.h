@@ -40,6 +40,9 @@ struct Common {
 CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, const std::string& description,
                       const std::vector<std::string>& examples);
 
+// One that has commands of its own, of which one must be named.
+CLI::App* add_commands(CLI::App& app, const std::string& name, const std::string& description);
+
 void add_ablate(CLI::App& app, Common& common);
 void add_collapse(CLI::App& app, Common& common);
 void add_data(CLI::App& app, Common& common);

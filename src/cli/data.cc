@@ -107,8 +107,7 @@ CLI::App* add_data_command(CLI::App& data, Common& common, const std::string& na
 }  // namespace
 
 void add_data(CLI::App& app, Common& common) {
-  CLI::App* data = app.add_subcommand("data", "Fetch models, tokenizers and texts by name: list, get, path");
-  data->require_subcommand(1);
+  CLI::App* data = add_commands(app, "data", "Fetch models, tokenizers and texts by name: list, get, path");
   CLI::App* list =
       add_data_command(*data, common, "list", "What can be fetched, how large it is, and its terms of use",
                        {"data list", "data list --json"});

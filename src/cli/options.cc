@@ -53,6 +53,14 @@ void add_text(CLI::App& command, const char* name, const char* type, const char*
   command.add_option(name, field, help)->type_name(type);
 }
 
+void describe_seed(CLI::App& command, const char* help, const char* shown_default) {
+  command.get_option("--seed")->description(help)->default_str(shown_default);
+}
+
+bool was_given(const CLI::App& command, const char* option) {
+  return command.get_option(option)->count() > 0;
+}
+
 void add_to_footer(CLI::App& command, const std::string& text) {
   command.footer(command.get_footer() + "\n\n" + text);
 }

@@ -30,6 +30,10 @@ void add_flag(CLI::App& command, const TextOption& option, bool& field);
 // One that only the command line has.
 void add_text(CLI::App& command, const char* name, const char* type, const char* help, std::string& field);
 
+// What --seed means where it is not the seed of every random number.
+void describe_seed(CLI::App& command, const char* help, const char* shown_default = "0");
+bool was_given(const CLI::App& command, const char* option);
+
 // Below the examples of --help.
 void add_to_footer(CLI::App& command, const std::string& text);
 // What a command does, once the whole command line was accepted.

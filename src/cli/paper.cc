@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/common.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
@@ -92,15 +90,15 @@ void add_paper(CLI::App& app, Common& common) {
       {"paper --only fig2,fig3 --seeds 3 --out runs/fig2", "paper --full --out runs/paper",
        "paper --only wu2,wu7 --samples 4 --out runs/wu",
        "paper --only fig4,table1,table2,table3,table4 --out runs/text", "paper --resume runs/paper"});
-  command->get_option("--seed")->description(
-      "Seed of the heat maps and the collapse runs; the trainings have the paper's seeds");
+  describe_seed(*command,
+                "Seed of the heat maps and the collapse runs; the trainings have the paper's seeds");
   auto call = std::make_shared<PaperCall>();
   add_options(*command, call->options);
-  command->add_option("--resume", call->resume, "Go on with the run in this directory")->type_name("DIR");
-  std::string parts = "\n\nParts:";
+  add_text(*command, "--resume", "DIR", "Go on with the run in this directory", call->resume);
+  std::string parts = "Parts:";
   for (const PaperPart& part : paper_parts()) parts += fmt::format("\n  {:<10} {}", part.name, part.sentence);
-  command->footer(command->get_footer() + parts + "\n\nWithout --out the directory is ./paper.");
-  command->callback([call, &common, command] { run_paper(*call, common, *command); });
+  add_to_footer(*command, parts + "\n\nWithout --out the directory is ./paper.");
+  when_called(*command, [call, &common, command] { run_paper(*call, common, *command); });
 }
 
 }  // namespace normscope::cli

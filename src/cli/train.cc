@@ -1,7 +1,6 @@
 // normscope train majority, lm, sentiment: small models with any norm and many seeds at once.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -47,17 +46,14 @@ void add_training(CLI::App& train, Common& common, const char* name, const char*
   CLI::App* command =
       add_command(train, common, name + std::string_view(name).find(' ') + 1, description, examples);
   // Runs have seeds of their own, of which the paper's first is the default.
-  command->get_option("--seed")
-      ->description("Seed of a single run; same seed, same result [11]")
-      ->default_str("");
+  describe_seed(*command, "Seed of a single run; same seed, same result [11]", "");
   auto call = std::make_shared<TrainCall<Options>>(TrainCall<Options>{name, common, *command});
   add_options(*command, call->options);
-  command->add_option("--resume", call->resume, "Go on with the training in this directory")
-      ->type_name("DIR");
-  command->footer(command->get_footer() + "\n\nNorms: " + norm_list());
-  command->callback([call, run, command] {
+  add_text(*command, "--resume", "DIR", "Go on with the training in this directory", call->resume);
+  add_to_footer(*command, "Norms: " + norm_list());
+  when_called(*command, [call, run, command] {
     const Common& given = call->common;
-    if (command->get_option("--seed")->count() > 0) call->options.seed = given.seed;
+    if (was_given(*command, "--seed")) call->options.seed = given.seed;
     run(*call, Executor(given.threads, given.stop));
   });
 }
@@ -273,8 +269,7 @@ void run_text(const TrainCall<Options>& call, const Executor& executor) {
 }  // namespace
 
 void add_train(CLI::App& app, Common& common) {
-  CLI::App* train = app.add_subcommand("train", "Train small models with any norm: majority, lm, sentiment");
-  train->require_subcommand(1);
+  CLI::App* train = add_commands(app, "train", "Train small models with any norm: majority, lm, sentiment");
   add_training<MajorityOptions>(
       *train, common, kMajority,
       "The majority task of Brody et al. 2023, for any norm and many seeds at once",
