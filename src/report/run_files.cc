@@ -188,13 +188,6 @@ std::string text_of(const Json& json, const char* name) {
   return shortened(found->get<std::string>());
 }
 
-const Json& array_of(const Json& json, const char* name) {
-  static const Json none = Json::array();
-  if (!json.is_object()) return none;
-  const auto found = json.find(name);
-  return found != json.end() && found->is_array() ? *found : none;
-}
-
 const Json& object_of(const Json& json, const char* name) {
   static const Json none = Json::object();
   if (!json.is_object()) return none;

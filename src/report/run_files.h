@@ -56,8 +56,7 @@ RunFiles read_run(const std::filesystem::path& directory);
 double number_of(const nlohmann::ordered_json& json, const char* name);
 std::uint64_t count_of(const nlohmann::ordered_json& json, const char* name);
 std::string text_of(const nlohmann::ordered_json& json, const char* name);
-// The member if it is there and an array, or an empty array; likewise an object.
-const nlohmann::ordered_json& array_of(const nlohmann::ordered_json& json, const char* name);
+// The member if it is there and an object, or an empty one.
 const nlohmann::ordered_json& object_of(const nlohmann::ordered_json& json, const char* name);
 
 }  // namespace normscope
