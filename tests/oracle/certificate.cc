@@ -35,28 +35,24 @@ class Witness {
     coefficients_ = scale_to_integers(lifted, keys.exponents()).values;
   }
 
-  // From exact numbers, "p" or "p/q".
+  // From exact numbers, "p" or "p/q". They may have a million digits, so fractions are not reduced on the way.
   Witness(const ExactKeys& keys, const std::vector<std::string>& query) : keys_(keys) {
-    using Rational = boost::multiprecision::mpq_rational;
-    std::vector<Rational> lifted;
-    for (const std::string& text : query) lifted.emplace_back(text);
-    lifted.emplace_back(1);
-    boost::multiprecision::mpz_int common = 1;
-    for (std::size_t c = 0; c < lifted.size(); ++c) {
-      const boost::multiprecision::mpz_int power = boost::multiprecision::mpz_int(1)
-                                                   << static_cast<unsigned>(std::abs(keys.exponent(c)));
-      if (keys.exponent(c) < 0) {
-        lifted[c] /= Rational(power);
-      } else {
-        lifted[c] *= Rational(power);
-      }
-      common = boost::multiprecision::lcm(common, boost::multiprecision::denominator(lifted[c]));
+    std::vector<Integer> denominators;
+    for (std::size_t c = 0; c <= query.size(); ++c) {
+      const std::string text = c < query.size() ? query[c] : "1";  // the offset column
+      const std::size_t bar = text.find('/');
+      const unsigned shift = static_cast<unsigned>(std::abs(keys.exponent(c)));
+      const bool smaller = keys.exponent(c) < 0;
+      coefficients_.push_back(Integer(text.substr(0, bar)) << (smaller ? 0 : shift));
+      denominators.push_back(Integer(bar == std::string::npos ? "1" : text.substr(bar + 1))
+                             << (smaller ? shift : 0));
     }
-    for (const Rational& value : lifted) {
-      const boost::multiprecision::mpz_int integer =
-          boost::multiprecision::numerator(Rational(value * common));
-      coefficients_.emplace_back(integer.str());
+    Integer common = 1;
+    for (const Integer& denominator : denominators) {
+      if (common % denominator == 0) continue;
+      common = denominator % common == 0 ? denominator : boost::multiprecision::lcm(common, denominator);
     }
+    for (std::size_t c = 0; c < coefficients_.size(); ++c) coefficients_[c] *= common / denominators[c];
   }
 
   Gap gap(std::size_t i, std::size_t j) const {
