@@ -286,6 +286,9 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   const Eigen::RowVectorXd mean = x.colwise().mean();
   hull.centre = mean.cwiseProduct(scales).transpose();
   x.rowwise() -= mean;
+  // The mean errs by some roundings itself, which all keys would share as a direction of their own: differences
+  // from it are exact, or far larger, so that their mean is what it errs by.
+  x.rowwise() -= Eigen::RowVectorXd(x.colwise().mean());
   const Eigen::RowVectorXd shares = scales / scale;  // of a column in the set; 0 where that is beyond doubles
   const double spread = (x.cwiseAbs().colwise().maxCoeff().array() * shares.array()).maxCoeff();
   hull.unit = spread > 0 ? scale * power_of_two_near(spread) : scale;

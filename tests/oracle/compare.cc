@@ -149,10 +149,12 @@ Comparison compare_draw(std::uint64_t seed, std::uint64_t index) {
     CertificateNotes notes;
     const bool on_all = !reduced || key.verdict == Verdict::selectable;
     KeyVerdict seen = key;
-    if (!on_all && !key.witness.empty()) {
-      seen.witness.clear();
-      for (const std::size_t c : decided.kept) seen.witness.push_back(key.witness[c]);
-    }
+    const auto keep = [&](auto& witness) {
+      if (witness.empty()) return;
+      for (std::size_t c = 0; c < decided.kept.size(); ++c) witness[c] = witness[decided.kept[c]];
+      witness.resize(decided.kept.size());
+    };
+    if (!on_all) keep(seen.witness), keep(seen.exact_witness);
     if (const std::string problem = check_certificate(on_all ? exact : on_kept, i, seen, &notes);
         !problem.empty()) {
       ++tally.invalid;

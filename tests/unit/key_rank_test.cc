@@ -420,6 +420,32 @@ TEST(RankPolicy, ColumnsAndKeysNearTheEndsOfTheRangeKeepTheirDirections) {
   EXPECT_EQ(decide(keys, {}, options).matrix_rank, 1u);
 }
 
+// The mean of equal numbers need not be that number: what it errs by is no spread of the keys.
+TEST(RankPolicy, AColumnOfEqualNumbersIsNoDirection) {
+  for (const double steps : {2.0, 1e4}) {  // of the last place: rounding, and information
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      Random random(seed);
+      const std::size_t n = 3 + random.below(30), d = 2 + random.below(6), varied = random.below(d);
+      Matrix<double> keys(n, d);
+      for (std::size_t c = 0; c < d; ++c) {
+        const double value = random.normal() * std::ldexp(1.0, static_cast<int>(random.below(80)) - 40);
+        for (std::size_t i = 0; i < n; ++i) keys(i, c) = value;
+      }
+      const double step = std::nextafter(keys(0, varied), INFINITY) - keys(0, varied);
+      for (std::size_t i = 0; i < n; ++i)
+        keys(i, varied) += step * std::floor(steps * static_cast<double>(i) / static_cast<double>(n - 1));
+      const KeySet set = decide(keys);
+      EXPECT_EQ(set.rank, steps > 2 ? 1u : 0u) << "seed " << seed;
+      if (set.rank == 0) {
+        EXPECT_EQ(set.counts.tied, n) << "seed " << seed;
+      } else {
+        EXPECT_EQ(set.kept, std::vector<std::size_t>{varied}) << "seed " << seed;
+        EXPECT_EQ(set.counts.selectable, 2u) << "seed " << seed;
+      }
+    }
+  }
+}
+
 TEST(Robust, ErrorsAreOnePerKeyAndFinite) {
   const Matrix<double> keys = matrix({{0, 0}, {1, 1}, {2, 0}});
   KeyOptions options;
