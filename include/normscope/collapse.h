@@ -14,9 +14,9 @@
 
 #include "normscope/block.h"
 #include "normscope/executor.h"
-#include "normscope/heatmap.h"
 #include "normscope/mask.h"
 #include "normscope/model.h"
+#include "normscope/precision.h"
 #include "normscope/statistics.h"
 
 namespace normscope {

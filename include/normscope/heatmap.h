@@ -15,6 +15,7 @@
 
 #include "normscope/executor.h"
 #include "normscope/norm.h"
+#include "normscope/precision.h"
 
 namespace normscope {
 
@@ -22,12 +23,6 @@ namespace normscope {
 enum class KeyInit { normal, uniform, xavier };
 const char* name_of(KeyInit init);
 KeyInit parse_key_init(std::string_view name);
-
-// What the keys are held in. After LayerNorm in three dimensions they lie on a circle, where three neighbours
-// may be closer than float32 resolves: rounding then puts the middle one inside the hull.
-enum class Precision { float32, float64 };
-const char* name_of(Precision precision);
-Precision parse_precision(std::string_view name);
 
 struct HeatmapOptions {
   // Largest size and number of draws that keep every (n, d, draw) on a random stream of its own.
@@ -38,6 +33,8 @@ struct HeatmapOptions {
   std::size_t draws = 100;
   KeyInit init = KeyInit::normal;
   NormSpec norm;
+  // What the keys are held in. After LayerNorm in three dimensions they lie on a circle, where three neighbours
+  // may be closer than float32 resolves: rounding then puts the middle one inside the hull.
   Precision precision = Precision::float32;
   std::uint64_t seed = 0;
 };

@@ -189,17 +189,6 @@ KeyInit parse_key_init(std::string_view name) {
   throw InputError(fmt::format("There is no init '{}'; use normal, uniform or xavier.", name));
 }
 
-const char* name_of(Precision precision) {
-  return precision == Precision::float32 ? "float32" : "float64";
-}
-
-Precision parse_precision(std::string_view name) {
-  for (const Precision precision : {Precision::float32, Precision::float64}) {
-    if (name == name_of(precision)) return precision;
-  }
-  throw InputError(fmt::format("There is no precision '{}'; use float32 or float64.", name));
-}
-
 Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
                     const std::function<void(std::size_t, std::size_t)>& progress) {
   require_sizes(options.n, "n", HeatmapOptions::most_keys);

@@ -7,7 +7,6 @@
 #include "normscope/collapse.h"
 #include "normscope/provenance.h"
 #include "result/describe.h"
-#include "result/heatmap.h"
 
 namespace normscope {
 

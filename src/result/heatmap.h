@@ -13,10 +13,6 @@ inline std::span<const KeyInit> values_of(KeyInit) {
   static constexpr KeyInit all[] = {KeyInit::normal, KeyInit::uniform, KeyInit::xavier};
   return all;
 }
-inline std::span<const Precision> values_of(Precision) {
-  static constexpr Precision all[] = {Precision::float32, Precision::float64};
-  return all;
-}
 
 struct HeatmapCellResult {
   HeatmapCell cell;
