@@ -76,7 +76,8 @@ struct Rounding {
     measure_columns();
     measure_keys();
     // Of float64 keys the doubles all this is computed in are as coarse as the coarsest.
-    even = key.maxCoeff() <= kUneven || unit_roundoff < kNearDouble;
+    even = (key.maxCoeff() <= kUneven && !(once() && key.minCoeff() * kUneven < 1)) ||
+           unit_roundoff < kNearDouble;
     if (even) {
       key.setOnes(n);
       return;

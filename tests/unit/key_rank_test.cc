@@ -517,6 +517,20 @@ TEST(Robust, KeysWhoseSquaresOverflowAreJudgedAlike) {
 
 // Float16 and float32 keys, one of which is far off the flat of the others for its own size, though not for
 // theirs.
+// Rounded once, a small number is as fine as it is small; the direction that only the small key has is its own.
+TEST(RankPolicy, ASmallKeyOfFewBitsKeepsADirectionOfItsOwn) {
+  for (const double roundoff : {0x1p-11, 0x1p-8}) {
+    for (const double size : {32 * roundoff, 256 * roundoff}) {  // of roundings of the key (−1, −1)
+      const std::vector<double> values = {-1, -1, size, -size, 16, 16, 32, 32, 48, 48, 64, 64};
+      KeyOptions options;
+      options.unit_roundoff = roundoff;
+      const KeySet set = decide_keys({values.data(), 6, 2}, {}, options, Executor(1));
+      EXPECT_EQ(set.rank, 2u) << roundoff << ", " << size;
+      EXPECT_EQ(set.keys[1].verdict, kSelectable) << roundoff << ", " << size;
+    }
+  }
+}
+
 TEST(RobustBelowFullRank, AKeyOffTheFlatByMoreThanItsRoundingIsNotRobustlyUnselectable) {
   const std::vector<double> half = {-1, -1, .0625, -.0625, 16, 16, 32, 32, 48, 48, 64, 64};
   const std::vector<double> single = {-1,   -1,   .01F,  -.01F, 4096,  4096,
