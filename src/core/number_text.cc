@@ -89,7 +89,7 @@ std::string with_interval(const RatioInterval& ratio) {
 }
 
 std::string factor_text(const RatioInterval& factor) {
-  const std::string mean = significant(factor.estimate.low, 2, kNotMeasurable);
+  std::string mean = significant(factor.estimate.low, 2, kNotMeasurable);
   if (!std::isfinite(factor.high - factor.low)) return mean;
   return fmt::format("{} ({:.2g} to {:.2g})", mean, factor.low, factor.high);
 }

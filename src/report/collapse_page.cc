@@ -79,8 +79,9 @@ std::span<const CollapseQuantity> collapse_quantities() {
 
 CurveFigure collapse_figure(const std::vector<CollapseCurve>& curves, const CollapseQuantity& quantity,
                             bool log_layers) {
-  std::vector<CollapseCurveResult> results;
-  for (const CollapseCurve& curve : curves) results.push_back(result_of(curve));
+  std::vector<CollapseCurveResult> results(curves.size());
+  std::transform(curves.begin(), curves.end(), results.begin(),
+                 [](const CollapseCurve& curve) { return result_of(curve); });
   return collapse_figure(results, quantity, log_layers);
 }
 
