@@ -332,7 +332,9 @@ RunView scan_view(const ScanResult& result, const Provenance& made) {
   section.tables = {scan_table(result, summary)};
   view.beside = {"Tokens that cannot be selected, space by space",
                  {{"model", "text", "space", "tokens", "in some set", "in all sets", "sets"}}};
-  for (const auto& [space, found] : result.spaces) {
+  for (const auto& each : result.spaces) {
+    const std::string& space = each.first;
+    const auto& found = each.second;
     const auto counted = [&](std::size_t tokens) {
       const double share = static_cast<double>(tokens) / static_cast<double>(found.tokens);
       return found.tokens == 0 ? "–" : fmt::format("{} ({} %)", tokens, scan_percent(share));
