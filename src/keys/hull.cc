@@ -47,15 +47,16 @@ double half_ulp(double value, double unit, double unit_roundoff, double smallest
                   smallest_rounding / unit);
 }
 
-constexpr double kUneven = 4;  // a key rounded so many times as coarsely as the rest makes a set uneven
+constexpr double kUneven =
+    4;  // a key rounded so many times as coarsely or finely as the middle one makes a set uneven
 constexpr double kNearDouble = 0x1p-40;  // unit roundoff below which numbers count as doubles
 constexpr double kFinest = 0x1p-10;      // of the middle key's rounding: none counts as rounded more finely
 
 // The rounding of the keys: rounded to nearest, an entry errs by at most its half_ulp and by 1/√3 of that in
 // rms. `grain` is the rms error of each column; columns in units of it carry errors of the same size, whose
 // part along any one direction has rms 1 over the keys, if entries are rounded independently. Where some keys
-// are far larger than others and so rounded more coarsely, `key` is by how much, and rows are measured in
-// that.
+// are far larger or smaller than others and so rounded more coarsely or finely, `key` is by how much, and rows
+// are measured in that.
 struct Rounding {
   double unit_roundoff, smallest;
   RowMatrix errors;  // half_ulp of each entry, in units of its column's scale
@@ -76,8 +77,7 @@ struct Rounding {
     measure_columns();
     measure_keys();
     // Of float64 keys the doubles all this is computed in are as coarse as the coarsest.
-    even = (key.maxCoeff() <= kUneven && !(once() && key.minCoeff() * kUneven < 1)) ||
-           unit_roundoff < kNearDouble;
+    even = (key.maxCoeff() <= kUneven && key.minCoeff() * kUneven >= 1) || unit_roundoff < kNearDouble;
     if (even) {
       key.setOnes(n);
       return;

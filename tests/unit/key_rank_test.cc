@@ -517,10 +517,14 @@ TEST(Robust, KeysWhoseSquaresOverflowAreJudgedAlike) {
 
 // Float16 and float32 keys, one of which is far off the flat of the others for its own size, though not for
 // theirs.
-// Rounded once, a small number is as fine as it is small; the direction that only the small key has is its own.
-TEST(RankPolicy, ASmallKeyOfFewBitsKeepsADirectionOfItsOwn) {
-  for (const double roundoff : {0x1p-11, 0x1p-8}) {
-    for (const double size : {32 * roundoff, 256 * roundoff}) {  // of roundings of the key (−1, −1)
+// A key is held against its own rounding, not against that of far larger ones.
+TEST(RankPolicy, ASmallKeyKeepsADirectionOfItsOwn) {
+  struct Case {
+    double roundoff, least;  // as many roundings of the key (−1, −1) as rounding cannot explain
+  };
+  for (const auto& [roundoff, least] : {Case{0x1p-8, 32}, Case{0x1p-11, 32}, Case{0x1p-24, 2000}}) {
+    for (const double times : {1, 8}) {
+      const double size = times * least * roundoff;
       const std::vector<double> values = {-1, -1, size, -size, 16, 16, 32, 32, 48, 48, 64, 64};
       KeyOptions options;
       options.unit_roundoff = roundoff;
