@@ -213,7 +213,7 @@ RunView heatmap_view(const HeatmapResult& result, const Provenance& made) {
     if (grid.cells.empty() || grid.cells.size() > kMostCells ||
         grid.cells.size() != result.n.size() * result.d.size())
       throw InputError("a grid has not one cell for every n and d");
-    HeatmapRun::Grid& each = run.grids.emplace_back(grid.norm, Heatmap{result.n, result.d, {}});
+    HeatmapRun::Grid& each = run.grids.emplace_back(HeatmapRun::Grid{grid.norm, {result.n, result.d, {}}});
     for (const HeatmapCellResult& cell : grid.cells) each.heatmap.cells.push_back(cell.cell);
   }
   if (run.grids.empty()) throw InputError("there is no grid");

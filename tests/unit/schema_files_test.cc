@@ -103,7 +103,7 @@ template <class Result>
 void expect_current(const std::string& command, const std::string& sentence) {
   const std::string file = "docs/" + command + ".schema.json", path = NORMSCOPE_SOURCE "/" + file;
   Json schema = schema_of<Result>("normscope " + command + " --json", sentence);
-  SharedObjects{schema};
+  const SharedObjects shared(schema);
   const std::string text = in_lines(schema, 0, 0) + "\n";
   if (std::getenv("NORMSCOPE_WRITE_SCHEMAS") != nullptr) std::ofstream(path) << text;
   std::ifstream stream(path);
