@@ -3,7 +3,9 @@ export const clamp = (value: number, low: number, high: number): number => Math.
 
 // "1,234.50"; the minus is a minus, not a hyphen.
 export function plain(value: number, decimals: number): string {
-  const [whole, part] = Math.abs(value).toFixed(clamp(decimals, 0, 100)).split('.') as [string, string?];
+  const [whole, part] = Math.abs(value)
+    .toFixed(clamp(decimals, 0, 100))
+    .split('.') as [string, string?];
   return (value < 0 ? '−' : '') + whole.replace(/\B(?=(\d{3})+$)/g, ',') + (part ? `.${part}` : '');
 }
 

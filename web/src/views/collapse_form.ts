@@ -5,8 +5,8 @@ import { html } from '../kit/elements';
 import './collapse_form.css';
 
 // Angles stand in the address in whole degrees.
-export const radians = (angle: number): number => angle * Math.PI / 180;
-export const degrees = (angle: number): string => (angle * 180 / Math.PI % 360).toFixed(0);
+export const radians = (angle: number): number => (angle * Math.PI) / 180;
+export const degrees = (angle: number): string => (((angle * 180) / Math.PI) % 360).toFixed(0);
 
 // What stands in the address was written by anyone.
 export function numberOf(text: string, fallback: number, low = -Infinity, high = Infinity): number {
@@ -21,8 +21,15 @@ export function layout(root: HTMLElement, id: string, title: string, words: stri
   const figures = html('div', { class: 'depth-figures' });
   const numbers = html('table', { class: 'depth-numbers', 'aria-label': 'Numbers' });
   const side = html('div', { class: 'depth-main' }, summary, figures, numbers);
-  root.replaceChildren(html('div', { class: 'depth', 'data-testid': `${id}-view` },
-    html('h2', {}, title), html('p', { class: 'depth-words' }, words), html('div', { class: 'depth-columns' }, controls, side)));
+  root.replaceChildren(
+    html(
+      'div',
+      { class: 'depth', 'data-testid': `${id}-view` },
+      html('h2', {}, title),
+      html('p', { class: 'depth-words' }, words),
+      html('div', { class: 'depth-columns' }, controls, side),
+    ),
+  );
   return { controls, figures, summary, numbers };
 }
 
@@ -35,9 +42,22 @@ export interface Field<Value> {
 function withError(id: string, label: string, inputs: HTMLElement[], hint?: string) {
   const problem = html('p', { class: 'depth-error', id: `${id}-error`, role: 'alert', 'data-testid': `${id}-error` });
   problem.hidden = true;
-  const box = html('div', { class: 'depth-field' },
+  const box = html(
+    'div',
+    { class: 'depth-field' },
     html('label', { for: id }, label, ...(hint ? [html('small', {}, ` ${hint}`)] : [])),
-    html('div', { class: inputs.length > 1 && inputs.some(input => input.tagName === 'SELECT') ? 'depth-inputs depth-stacked' : 'depth-inputs' }, ...inputs), problem);
+    html(
+      'div',
+      {
+        class:
+          inputs.length > 1 && inputs.some(input => input.tagName === 'SELECT')
+            ? 'depth-inputs depth-stacked'
+            : 'depth-inputs',
+      },
+      ...inputs,
+    ),
+    problem,
+  );
   const error = (sentence: string | null): void => {
     problem.hidden = sentence === null;
     problem.textContent = sentence ?? '';
@@ -69,21 +89,42 @@ interface SliderSpec {
 
 // A slider and, beside it, the number, which can be typed and may leave the slider's range: the core says what can be.
 export function slider(spec: SliderSpec): Field<number> {
-  const positions = 1000, ratio = Math.log(spec.max / spec.min);
-  const range = html('input', spec.logarithmic
-    ? { id: spec.id, type: 'range', min: '0', max: String(positions), step: '1', 'data-testid': spec.id }
-    : { id: spec.id, type: 'range', min: String(spec.min), max: String(spec.max), step: String(spec.step), 'data-testid': spec.id });
+  const positions = 1000,
+    ratio = Math.log(spec.max / spec.min);
+  const range = html(
+    'input',
+    spec.logarithmic
+      ? { id: spec.id, type: 'range', min: '0', max: String(positions), step: '1', 'data-testid': spec.id }
+      : {
+          id: spec.id,
+          type: 'range',
+          min: String(spec.min),
+          max: String(spec.max),
+          step: String(spec.step),
+          'data-testid': spec.id,
+        },
+  );
   const number = html('input', {
-    type: 'number', step: 'any', 'aria-label': `${spec.label}, as a number`, 'data-testid': `${spec.id}-number`,
+    type: 'number',
+    step: 'any',
+    'aria-label': `${spec.label}, as a number`,
+    'data-testid': `${spec.id}-number`,
   });
-  const { element: box, error } = withError(spec.id, spec.label + (spec.unit ? ` (${spec.unit})` : ''), [range, number], spec.hint);
+  const { element: box, error } = withError(
+    spec.id,
+    spec.label + (spec.unit ? ` (${spec.unit})` : ''),
+    [range, number],
+    spec.hint,
+  );
   const show = (value: number): void => {
     const inside = Math.min(spec.max, Math.max(spec.min, Number.isFinite(value) ? value : spec.min));
-    range.value = String(spec.logarithmic ? Math.round(positions * Math.log(inside / spec.min) / ratio) : inside);
+    range.value = String(spec.logarithmic ? Math.round((positions * Math.log(inside / spec.min)) / ratio) : inside);
     range.setAttribute('aria-valuetext', `${value}${spec.unit ?? ''}`);
   };
   range.addEventListener('input', () => {
-    const value = spec.logarithmic ? spec.min * Math.exp(ratio * Number(range.value) / positions) : Number(range.value);
+    const value = spec.logarithmic
+      ? spec.min * Math.exp((ratio * Number(range.value)) / positions)
+      : Number(range.value);
     number.value = String(spec.logarithmic ? Number(value.toPrecision(3)) : value);
     spec.onInput(number.value);
   });
@@ -107,8 +148,11 @@ interface ChoiceSpec {
 }
 
 export function choice(spec: ChoiceSpec): Field<string> {
-  const select = html('select', { id: spec.id, 'data-testid': spec.id },
-    ...spec.options.map(([value, words]) => html('option', { value }, words)));
+  const select = html(
+    'select',
+    { id: spec.id, 'data-testid': spec.id },
+    ...spec.options.map(([value, words]) => html('option', { value }, words)),
+  );
   const { element: box, error } = withError(spec.id, spec.label, [select]);
   select.addEventListener('change', () => spec.onInput(select.value));
   const set = (value: string): void => {
@@ -122,9 +166,20 @@ export function choice(spec: ChoiceSpec): Field<string> {
 
 // Free text with examples to choose from.
 export function textWithExamples(spec: ChoiceSpec): Field<string> {
-  const text = html('input', { id: spec.id, type: 'text', spellcheck: 'false', autocomplete: 'off', placeholder: spec.value, 'data-testid': spec.id });
-  const examples = html('select', { 'aria-label': `${spec.label}: examples`, 'data-testid': `${spec.id}-examples` },
-    html('option', { value: '' }, 'examples …'), ...spec.options.map(([value, words]) => html('option', { value }, words)));
+  const text = html('input', {
+    id: spec.id,
+    type: 'text',
+    spellcheck: 'false',
+    autocomplete: 'off',
+    placeholder: spec.value,
+    'data-testid': spec.id,
+  });
+  const examples = html(
+    'select',
+    { 'aria-label': `${spec.label}: examples`, 'data-testid': `${spec.id}-examples` },
+    html('option', { value: '' }, 'examples …'),
+    ...spec.options.map(([value, words]) => html('option', { value }, words)),
+  );
   const { element: box, error } = withError(spec.id, spec.label, [text, examples]);
   text.addEventListener('input', () => spec.onInput(text.value));
   examples.addEventListener('change', () => {
@@ -158,7 +213,9 @@ interface PlayerSpec {
 
 // Play, pause, step and a slider over layers.
 export function player(spec: PlayerSpec) {
-  let max = spec.max, value = spec.value, timer: ReturnType<typeof setInterval> | undefined;
+  let max = spec.max,
+    value = spec.value,
+    timer: ReturnType<typeof setInterval> | undefined;
   const range = html('input', { type: 'range', min: '0', step: '1', id: spec.id, 'data-testid': spec.id });
   const output = html('output', { for: spec.id, 'data-testid': `${spec.id}-value` });
   const show = (): void => {
@@ -193,7 +250,8 @@ export function player(spec: PlayerSpec) {
     move(value + by);
     spec.onStop();
   };
-  const back = button('−1', step(-1), `${spec.id}-back`), forth = button('+1', step(1), `${spec.id}-forth`);
+  const back = button('−1', step(-1), `${spec.id}-back`),
+    forth = button('+1', step(1), `${spec.id}-forth`);
   back.setAttribute('aria-label', 'One layer back');
   forth.setAttribute('aria-label', 'One layer on');
   range.addEventListener('input', () => {
@@ -203,7 +261,16 @@ export function player(spec: PlayerSpec) {
   range.addEventListener('change', spec.onStop);
   show();
   return {
-    element: html('div', { class: 'depth-player' }, toggle, back, forth, html('label', { for: spec.id }, spec.label), range, output),
+    element: html(
+      'div',
+      { class: 'depth-player' },
+      toggle,
+      back,
+      forth,
+      html('label', { for: spec.id }, spec.label),
+      range,
+      output,
+    ),
     set(to: number, most = max): void {
       max = most;
       value = Math.min(max, Math.max(0, to));
@@ -218,16 +285,25 @@ export function figure(spec: { id: string; name: string; title: string; csv: () 
   const body = html('div', { class: 'depth-figure-body', 'data-testid': spec.id });
   const foot = html('div', { class: 'depth-figure-foot' });
   const heading = html('span', {}, spec.title);
-  const saveSvg = button('SVG', () => {
-    const drawn = body.querySelector('svg');
-    if (drawn) downloadSvg(`${spec.name}.svg`, drawn);
-  }, `${spec.id}-svg`);
+  const saveSvg = button(
+    'SVG',
+    () => {
+      const drawn = body.querySelector('svg');
+      if (drawn) downloadSvg(`${spec.name}.svg`, drawn);
+    },
+    `${spec.id}-svg`,
+  );
   const saveCsv = button('CSV', () => download(`${spec.name}.csv`, 'text/csv', spec.csv()), `${spec.id}-csv`);
   saveSvg.setAttribute('aria-label', `Save “${spec.title}” as SVG`);
   saveCsv.setAttribute('aria-label', `Save the numbers of “${spec.title}” as CSV`);
   return {
-    element: html('figure', { class: 'depth-figure' },
-      html('figcaption', {}, heading, html('span', { class: 'depth-saves' }, saveSvg, saveCsv)), body, foot),
+    element: html(
+      'figure',
+      { class: 'depth-figure' },
+      html('figcaption', {}, heading, html('span', { class: 'depth-saves' }, saveSvg, saveCsv)),
+      body,
+      foot,
+    ),
     body,
     foot,
     // Of a drawing that fills the body, so that its letters keep their size; 440 before there is a layout.
@@ -256,12 +332,29 @@ export function onResize(redraw: () => void): () => void {
 }
 
 // Rows of a label and one cell per column.
-export interface Cell { words: string; testid: string; value: number | string }
+export interface Cell {
+  words: string;
+  testid: string;
+  value: number | string;
+}
 export function numbersGrid(table: HTMLTableElement, header: string[], rows: [string, ...Cell[]][]): void {
   table.replaceChildren(
     html('thead', {}, html('tr', {}, html('td'), ...header.map(words => html('th', { scope: 'col' }, words)))),
-    html('tbody', {}, ...rows.map(([label, ...cells]) => html('tr', {}, html('th', { scope: 'row' }, label),
-      ...cells.map(cell => html('td', { 'data-testid': cell.testid, 'data-value': String(cell.value) }, cell.words))))));
+    html(
+      'tbody',
+      {},
+      ...rows.map(([label, ...cells]) =>
+        html(
+          'tr',
+          {},
+          html('th', { scope: 'row' }, label),
+          ...cells.map(cell =>
+            html('td', { 'data-testid': cell.testid, 'data-value': String(cell.value) }, cell.words),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 // label, words, test id, the value unrounded
@@ -269,7 +362,8 @@ export function numbersTable(table: HTMLTableElement, rows: [string, string, str
   const known = table.rows.length === rows.length;
   if (!known) table.replaceChildren(...rows.map(() => html('tr', {}, html('th', { scope: 'row' }), html('td'))));
   rows.forEach(([label, words, testid, value], i) => {
-    const row = table.rows[i]!, cell = row.cells[1]!;
+    const row = table.rows[i]!,
+      cell = row.cells[1]!;
     row.cells[0]!.textContent = label;
     cell.textContent = words;
     cell.dataset.testid = testid;
