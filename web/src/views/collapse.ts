@@ -1,25 +1,14 @@
 // Tokens pass through layers of attention: where they stand, how alike they become, under which mask and norm.
 import { call } from '../core';
+import { player, select, slider, textWithExamples } from '../kit/controls';
 import { csv } from '../kit/csv';
-import { scientific } from '../kit/numbers';
+import { degrees, numberOf, radians, scientific } from '../kit/numbers';
 import { dashes, ordered, palette } from '../kit/palette';
 import { onRotate } from '../kit/scene3d';
 import { html, svg } from '../kit/elements';
+import { figure, layout, numbersTable, onResize } from '../kit/panel';
 import type { View } from '../view';
 import { createChart, emptyFigure, type Panel } from './collapse_chart';
-import {
-  choice,
-  degrees,
-  figure,
-  layout,
-  numberOf,
-  numbersTable,
-  onResize,
-  player,
-  radians,
-  slider,
-  textWithExamples,
-} from './collapse_form';
 import { drawScene, sceneFigure, type Place } from './collapse_scene';
 
 interface Assumption {
@@ -141,10 +130,10 @@ const view: View = {
 
     const set =
       (key: string) =>
-      (value: string): void =>
-        change({ [key]: value });
+      (value: string | number): void =>
+        change({ [key]: String(value) });
     const fields = {
-      n: slider({ id: 'collapse-n', label: 'Tokens N', min: 2, max: 64, step: 1, value: 16, onInput: set('n') }),
+      n: slider({ id: 'collapse-n', label: 'Tokens N', min: 2, max: 64, step: 1, onInput: set('n') }),
       d: slider({
         id: 'collapse-d',
         label: 'Dimensions d',
@@ -152,7 +141,6 @@ const view: View = {
         min: 2,
         max: 32,
         step: 1,
-        value: 3,
         onInput: set('d'),
       }),
       layers: slider({
@@ -161,99 +149,74 @@ const view: View = {
         min: 1,
         max: 128,
         step: 1,
-        value: 40,
         onInput: set('layers'),
       }),
-      mask: textWithExamples({
-        id: 'collapse-mask',
-        label: 'Mask',
-        options: masks,
-        value: defaults.mask!,
-        onInput: set('mask'),
-      }),
-      variant: choice({
-        id: 'collapse-variant',
-        label: 'Block',
-        options: variants,
-        value: '',
-        onInput: set('variant'),
-      }),
-      norm: choice({ id: 'collapse-norm', label: 'Norm', options: norms, value: '', onInput: set('norm') }),
-      place: choice({
-        id: 'collapse-place',
-        label: 'The norm stands',
-        options: [
+      mask: textWithExamples('collapse-mask', 'Mask', masks, defaults.mask!, set('mask')),
+      variant: select('collapse-variant', 'Block', variants, set('variant')),
+      norm: select('collapse-norm', 'Norm', norms, set('norm')),
+      place: select(
+        'collapse-place',
+        'The norm stands',
+        [
           ['post', 'after attention (post)'],
           ['pre', 'before it (pre)'],
           ['sandwich', 'on both sides (sandwich)'],
         ],
-        value: '',
-        onInput: set('place'),
-      }),
-      temp: choice({
-        id: 'collapse-temp',
-        label: 'Temperature d_QK',
-        options: temperatures,
-        value: '',
-        onInput: set('temp'),
-      }),
-      qk: choice({
-        id: 'collapse-qk',
-        label: 'Query and key weights',
-        options: [
+        set('place'),
+      ),
+      temp: select('collapse-temp', 'Temperature d_QK', temperatures, set('temp')),
+      qk: select(
+        'collapse-qk',
+        'Query and key weights',
+        [
           ['gaussian', 'gaussian'],
           ['zero', 'zero: uniform attention'],
           ['identity', 'identity'],
           ['orthogonal', 'orthogonal'],
         ],
-        value: '',
-        onInput: set('qk'),
-      }),
-      value: choice({
-        id: 'collapse-value',
-        label: 'Value weights',
-        options: [
+        set('qk'),
+      ),
+      value: select(
+        'collapse-value',
+        'Value weights',
+        [
           ['identity', 'identity'],
           ['orthogonal', 'orthogonal'],
           ['gaussian', 'gaussian'],
           ['jordan', 'Jordan block: 1, and w above'],
         ],
-        value: '',
-        onInput: value => change({ value: value === 'jordan' ? 'jordan:2' : value }),
-      }),
+        value => change({ value: value === 'jordan' ? 'jordan:2' : value }),
+      ),
       w: slider({
         id: 'collapse-w',
         label: 'w of the Jordan block',
         min: 0,
         max: 20,
         step: 0.1,
-        value: 2,
         onInput: value => change({ value: `jordan:${value}` }),
       }),
-      start: choice({
-        id: 'collapse-start',
-        label: 'Tokens start',
-        options: [
+      start: select(
+        'collapse-start',
+        'Tokens start',
+        [
           ['sphere', 'on the sphere'],
           ['gaussian', 'gaussian'],
         ],
-        value: '',
-        onInput: set('start'),
-      }),
-      seed: slider({ id: 'collapse-seed', label: 'Seed', min: 0, max: 99, step: 1, value: 1, onInput: set('seed') }),
-      show: choice({
-        id: 'collapse-show',
-        label: 'Drawn',
-        options: [
+        set('start'),
+      ),
+      seed: slider({ id: 'collapse-seed', label: 'Seed', min: 0, max: 99, step: 1, onInput: set('seed') }),
+      show: select(
+        'collapse-show',
+        'Drawn',
+        [
           ['directions', 'directions, at length 1'],
           ['positions', 'positions, longest at 1'],
         ],
-        value: '',
-        onInput: value => {
+        value => {
           state.set({ show: value });
           drawLayer();
         },
-      }),
+      ),
     };
     controls.append(...Object.values(fields).map(field => field.element));
 
@@ -291,14 +254,14 @@ const view: View = {
     });
 
     function readControls(): void {
-      for (const key of ['n', 'd', 'layers'] as const) fields[key].set(Number(get(key)));
+      for (const key of ['n', 'd', 'layers'] as const) fields[key].show(Number(get(key)));
       for (const key of ['mask', 'variant', 'norm', 'place', 'temp', 'qk', 'start', 'show'] as const)
-        fields[key].set(get(key));
-      fields.seed.set(Number(get('seed')));
+        fields[key].show(get(key));
+      fields.seed.show(Number(get('seed')));
       const jordan = /^jordan:(.*)$/.exec(get('value'));
-      fields.value.set(jordan ? 'jordan' : get('value'));
+      fields.value.show(jordan ? 'jordan' : get('value'));
       fields.w.element.hidden = !jordan;
-      if (jordan) fields.w.set(Number(jordan[1]));
+      if (jordan) fields.w.show(Number(jordan[1]));
       const normed = get('variant') !== 'san' && get('variant') !== 'san+skip';
       fields.norm.element.hidden = fields.place.element.hidden = !normed;
     }
@@ -350,7 +313,7 @@ const view: View = {
         summary.textContent = 'These settings cannot be run; the figures are those before.';
         return;
       }
-      layer.set(count('layer', 0, 200), layers());
+      layer.show(count('layer', 0, 200), layers());
       drawLayer();
       drawTheory();
       say();
@@ -473,7 +436,7 @@ const view: View = {
         cursor: at(),
         onPick: x => {
           layer.stop();
-          layer.set(Math.round(x));
+          layer.show(Math.round(x));
           state.set({ layer: String(Math.round(x)) });
           drawLayer();
           say();

@@ -1,10 +1,12 @@
 // Two tokens in the plane under causal attention and scaling to norm 1 (Wu et al. 2024, Theorem 3): where they end.
 import { call } from '../core';
+import { button, player, select, slider } from '../kit/controls';
 import { csv } from '../kit/csv';
 import { html } from '../kit/elements';
+import { numberOf } from '../kit/numbers';
+import { figure, layout, numbersTable } from '../kit/panel';
 import type { View } from '../view';
 import { drawCircle, drawMap, type Path, type Portrait } from './equilibria_figures';
-import { button, choice, figure, layout, numberOf, numbersTable, player, slider } from './collapse_form';
 
 interface Share {
   starts: number;
@@ -75,7 +77,6 @@ const view: View = {
       min: 1.01,
       max: 20,
       step: 0.01,
-      value: w(),
       logarithmic: true,
       hint: '(w > 1)',
       onInput: value => set({ w: value }),
@@ -87,7 +88,6 @@ const view: View = {
       min: 0,
       max: 360,
       step: 1,
-      value: angle1(),
       onInput: value => set({ a1: value, example: null }),
     });
     const second = slider({
@@ -97,18 +97,11 @@ const view: View = {
       min: 0,
       max: 360,
       step: 1,
-      value: angle2(),
       onInput: value => set({ a2: value, example: null }),
     });
-    const example = choice({
-      id: 'equilibria-example',
-      label: 'A start',
-      options: [['', 'as set below'], ...examples],
-      value: '',
-      onInput: value => {
-        const [a1, a2] = value.split(',');
-        if (a2 !== undefined) set({ a1: a1!, a2, step: String(shownLayers / 3) });
-      },
+    const example = select('equilibria-example', 'A start', [['', 'as set below'], ...examples], value => {
+      const [a1, a2] = value.split(',');
+      if (a2 !== undefined) set({ a1: a1!, a2, step: String(shownLayers / 3) });
     });
     const seed = slider({
       id: 'equilibria-seed',
@@ -116,7 +109,6 @@ const view: View = {
       min: 0,
       max: 99,
       step: 1,
-      value: numberOf(state.get('seed', '0'), 0, 0),
       onInput: value => set({ seed: value }),
     });
     const layers = player({
@@ -178,13 +170,13 @@ const view: View = {
     }
 
     function readControls(): void {
-      weight.set(w());
-      first.set(angle1());
-      second.set(angle2());
-      seed.set(numberOf(state.get('seed', '0'), 0, 0));
-      layers.set(step());
+      weight.show(w());
+      first.show(angle1());
+      second.show(angle2());
+      seed.show(numberOf(state.get('seed', '0'), 0, 0));
+      layers.show(step());
       const here = `${angle1()},${angle2()}`;
-      example.set(examples.some(([value]) => value === here) ? here : '');
+      example.show(examples.some(([value]) => value === here) ? here : '');
     }
 
     // What a hand on a slider waits for at once; the map and the random starts once it rests.
@@ -333,15 +325,11 @@ const view: View = {
     }
 
     controls.append(
-      button(
-        'Start anew',
-        () => {
-          layers.stop();
-          set({ step: '0' });
-          layers.play();
-        },
-        'equilibria-restart',
-      ),
+      button('equilibria-restart', 'Start anew', () => {
+        layers.stop();
+        set({ step: '0' });
+        layers.play();
+      }),
     );
     state.onChange(() => {
       readControls();

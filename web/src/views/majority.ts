@@ -1,24 +1,14 @@
 // A small encoder learns, while one looks on, to name the most frequent token (Brody, Alon, Yahav 2023, §4.1): keys and
 // queries in space, loss and angle by step, for two norms side by side.
+import { button, select, slider } from '../kit/controls';
 import { csv } from '../kit/csv';
+import { degrees, numberOf, radians } from '../kit/numbers';
 import { colour, dashes, palette } from '../kit/palette';
 import { onRotate } from '../kit/scene3d';
 import { html } from '../kit/elements';
+import { figure, layout, numbersGrid, onResize, type Cell } from '../kit/panel';
 import type { View } from '../view';
 import { createChart, type Series } from './collapse_chart';
-import {
-  button,
-  choice,
-  degrees,
-  figure,
-  layout,
-  numberOf,
-  numbersGrid,
-  onResize,
-  radians,
-  slider,
-  type Cell,
-} from './collapse_form';
 import { drawScene, sceneFigure, type Place } from './collapse_scene';
 
 interface RunState {
@@ -118,33 +108,20 @@ const view: View = {
 
     const set =
       (key: string) =>
-      (value: string): void => {
-        state.set({ [key]: value });
+      (value: string | number): void => {
+        state.set({ [key]: String(value) });
         reset();
       };
     const fields = {
-      norm: choice({
-        id: 'majority-norm',
-        label: 'Norm before attention',
-        options: norms,
-        value: '',
-        onInput: set('norm'),
-      }),
-      other: choice({
-        id: 'majority-other',
-        label: 'Beside it',
-        options: [['-', 'nothing'], ...norms],
-        value: '',
-        onInput: set('other'),
-      }),
-      seed: slider({ id: 'majority-seed', label: 'Seed', min: 0, max: 99, step: 1, value: 1, onInput: set('seed') }),
+      norm: select('majority-norm', 'Norm before attention', norms, set('norm')),
+      other: select('majority-other', 'Beside it', [['-', 'nothing'], ...norms], set('other')),
+      seed: slider({ id: 'majority-seed', label: 'Seed', min: 0, max: 99, step: 1, onInput: set('seed') }),
       classes: slider({
         id: 'majority-classes',
         label: 'Classes of tokens',
         min: 3,
         max: 8,
         step: 1,
-        value: 5,
         onInput: set('classes'),
       }),
       length: slider({
@@ -153,7 +130,6 @@ const view: View = {
         min: 6,
         max: 30,
         step: 1,
-        value: 12,
         onInput: set('length'),
       }),
       lead: slider({
@@ -162,7 +138,6 @@ const view: View = {
         min: 1,
         max: 10,
         step: 1,
-        value: 2,
         onInput: set('lead'),
       }),
       samples: slider({
@@ -172,46 +147,39 @@ const view: View = {
         min: 100,
         max: 2000,
         step: 100,
-        value: 500,
         onInput: set('samples'),
       }),
-      rate: choice({
-        id: 'majority-rate',
-        label: 'Learning rate',
-        options: [
+      rate: select(
+        'majority-rate',
+        'Learning rate',
+        [
           ['0.001', '0.001'],
           ['0.003', '0.003'],
           ['0.01', '0.01'],
           ['0.03', '0.03'],
         ],
-        value: '',
-        onInput: set('rate'),
-      }),
+        set('rate'),
+      ),
       steps: slider({
         id: 'majority-steps',
         label: 'Steps',
         min: 500,
         max: 5000,
         step: 500,
-        value: 1500,
         onInput: set('steps'),
       }),
     };
-    const toggle = button('Train', () => (running ? pause() : go()), 'majority-toggle');
+    const toggle = button('majority-toggle', 'Train', () => (running ? pause() : go()));
     const buttons = html(
       'div',
       { class: 'depth-buttons' },
       toggle,
-      button(
-        `+${evaluateEvery} steps`,
-        () => {
-          pause();
-          advance(0);
-          say();
-        },
-        'majority-step',
-      ),
-      button('Reset', () => reset(), 'majority-reset'),
+      button('majority-step', `+${evaluateEvery} steps`, () => {
+        pause();
+        advance(0);
+        say();
+      }),
+      button('majority-reset', 'Reset', () => reset()),
     );
     const progress = html('output', { 'data-testid': 'majority-progress' });
     controls.append(buttons, progress, ...Object.values(fields).map(field => field.element));
@@ -243,8 +211,8 @@ const view: View = {
 
     function readControls(): void {
       for (const key of ['seed', 'classes', 'length', 'lead', 'samples', 'steps'] as const)
-        fields[key].set(Number(get(key)));
-      for (const key of ['norm', 'other', 'rate'] as const) fields[key].set(get(key));
+        fields[key].show(Number(get(key)));
+      for (const key of ['norm', 'other', 'rate'] as const) fields[key].show(get(key));
     }
 
     function blame(sentence: string): keyof typeof fields {
