@@ -22,6 +22,12 @@ struct Spot {
   double x, y;
 };
 
+// The name is what the legend switches; what a curve is called in the numbers is said where that differs.
+std::string attributes(const Curve& curve) {
+  return draw::named(curve.name) +
+         (curve.run.empty() ? "" : draw::attribute("data-curve", curve.full_name()));
+}
+
 // Names of curves come first, those that only marks have after them.
 struct Styles {
   draw::Names names;
@@ -144,15 +150,14 @@ std::string line_of(const Curve& curve, const Frame& frame, std::size_t style) {
       dots += fmt::format(
           "<circle class=\"dot\"{} data-x=\"{}\" data-y=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" "
           "fill=\"{}\"/>\n",
-          draw::named(curve.name), curve.x[run[0]], curve.y[run[0]], line[0].x, line[0].y,
-          draw::colour(style));
+          attributes(curve), curve.x[run[0]], curve.y[run[0]], line[0].x, line[0].y, draw::colour(style));
     }
   }
   if (path.empty()) return dots;
   return fmt::format(
              "<path class=\"line\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" "
              "stroke-linejoin=\"round\" stroke-dasharray=\"{}\"/>\n",
-             draw::named(curve.name), path, draw::colour(style), draw::dash(style)) +
+             attributes(curve), path, draw::colour(style), draw::dash(style)) +
          dots;
 }
 
@@ -188,12 +193,12 @@ std::string band_of(const Curve& curve, const Frame& frame, std::size_t style) {
   std::string svg;
   if (!area.empty()) {
     svg += fmt::format("<path class=\"band\"{} d=\"{}\" fill=\"{}\" fill-opacity=\"0.16\"/>\n",
-                       draw::named(curve.name), area, draw::colour(style));
+                       attributes(curve), area, draw::colour(style));
   }
   if (!bars.empty()) {
     svg +=
         fmt::format("<path class=\"bars\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-opacity=\"0.5\"/>\n",
-                    draw::named(curve.name), bars, draw::colour(style));
+                    attributes(curve), bars, draw::colour(style));
   }
   return svg;
 }
@@ -208,12 +213,11 @@ std::string hints_of(const Curve& curve, const Frame& frame) {
   const std::size_t count = std::min(kMostHints, shown.size());
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t i = shown[shown.size() <= kMostHints ? k : k * (shown.size() - 1) / (kMostHints - 1)];
-    std::string words = fmt::format("{}, x {:.6g}: y {:.4g}", curve.name, curve.x[i], curve.y[i]);
+    std::string words = fmt::format("{}, x {:.6g}: y {:.4g}", curve.full_name(), curve.x[i], curve.y[i]);
     if (has_band(curve) && std::isfinite(curve.low[i]) && std::isfinite(curve.high[i]))
       words += fmt::format(" [{:.4g} … {:.4g}]", curve.low[i], curve.high[i]);
     svg += fmt::format("<circle class=\"point\"{} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
-                       draw::named(curve.name), frame.x.at(curve.x[i]), frame.y.at(curve.y[i]),
-                       draw::hint(words));
+                       attributes(curve), frame.x.at(curve.x[i]), frame.y.at(curve.y[i]), draw::hint(words));
   }
   return svg;
 }

@@ -59,7 +59,8 @@ std::string shown_name(const std::string& name) {
 }
 
 CurveFigure::Curve single(const Metrics::Series& series, std::size_t measure) {
-  CurveFigure::Curve curve{shown_name(series.name), {}, {}, {}, {}};
+  CurveFigure::Curve curve{
+      shown_name(series.name), {}, {}, {}, {}, series.seed.empty() ? "" : "seed " + series.seed};
   for (const Metrics::Point& point : series.points) {
     curve.x.push_back(point.step);
     curve.y.push_back(value_of(point, measure));

@@ -23,6 +23,9 @@ export function curvesOf(rows: string[][]): Map<string, Curves> | null {
   return panels;
 }
 
+// What an element's curve is called in the rows; the legend's name if that is enough.
+const curveOf = ({ dataset }: SVGElement): string | undefined => dataset.curve ?? dataset.name;
+
 const mostTold = 14; // curves in one hint
 let clips = 0;
 
@@ -84,9 +87,9 @@ export class Plot implements Part {
 
   private visible(): [string, CurvePoint[]][] {
     const hidden = new Set<string | undefined>();
-    for (const { element } of this.drawn) if (element.hasAttribute('display')) hidden.add(element.dataset.name);
+    for (const { element } of this.drawn) if (element.hasAttribute('display')) hidden.add(curveOf(element));
     for (const element of this.placed) {
-      if (element.hasAttribute('display') && element.classList.contains('dot')) hidden.add(element.dataset.name);
+      if (element.hasAttribute('display') && element.classList.contains('dot')) hidden.add(curveOf(element));
     }
     return [...this.curves].filter(([name]) => !name.startsWith('published: ') && !hidden.has(name));
   }
@@ -256,7 +259,7 @@ export class Plot implements Part {
     }
     plot.setAttribute('clip-path', this.clip);
     for (const { element } of this.drawn) {
-      const points = this.curves.get(element.dataset.name!),
+      const points = this.curves.get(curveOf(element)!),
         kind = element.classList;
       if (!points) continue;
       const path = kind.contains('line') ? linePath : kind.contains('band') ? bandPath : barsPath;
