@@ -1,8 +1,5 @@
 // bench_lm: one training step of the published language model (GPT-2, d = 8, 4 layers, 4 heads, 50257 words).
-#include <CLI/CLI.hpp>
-
 #include "normscope/random.h"
-#include "program.h"
 #include "transformer_step.h"
 
 namespace normscope::bench {
@@ -41,12 +38,6 @@ int compare(const StepCall& call) {
 }  // namespace normscope::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("A training step of the published language model beside PyTorch");
-  normscope::bench::StepCall call;
-  app.add_option("--threads", call.threads)->capture_default_str();
-  app.add_option("--texts", call.texts)->capture_default_str();
-  app.add_option("--length", call.length)->capture_default_str();
-  app.add_option("--steps", call.steps)->capture_default_str();
-  app.add_option("--json", call.json, "Write the figures to this file");
-  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::compare(call); });
+  using namespace normscope::bench;
+  return run_steps(argc, argv, "A training step of the published language model beside PyTorch", {}, compare);
 }

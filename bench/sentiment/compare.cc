@@ -1,9 +1,6 @@
 // bench_sentiment: one training step of the published sentiment model (BERT without norms, hidden 8, 4
 // layers, 4 heads, intermediate 3072).
-#include <CLI/CLI.hpp>
-
 #include "normscope/random.h"
-#include "program.h"
 #include "transformer_step.h"
 
 namespace normscope::bench {
@@ -37,15 +34,7 @@ int compare(const StepCall& call) {
 }  // namespace normscope::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("A training step of the published sentiment model beside PyTorch");
-  normscope::bench::StepCall call;
-  call.texts = 32;
-  call.length = 128;
-  call.steps = 20;
-  app.add_option("--threads", call.threads)->capture_default_str();
-  app.add_option("--texts", call.texts)->capture_default_str();
-  app.add_option("--length", call.length)->capture_default_str();
-  app.add_option("--steps", call.steps)->capture_default_str();
-  app.add_option("--json", call.json, "Write the figures to this file");
-  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::compare(call); });
+  using namespace normscope::bench;
+  return run_steps(argc, argv, "A training step of the published sentiment model beside PyTorch",
+                   {.texts = 32, .length = 128, .steps = 20, .json = {}}, compare);
 }
