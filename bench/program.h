@@ -4,9 +4,10 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <exception>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "clock.h"
 #include "normscope/record.h"
@@ -22,23 +23,28 @@ void add_sizes(CLI::App& app, const char* name, Value& value, More&&... more) {
   add_sizes(app, std::forward<More>(more)...);
 }
 
-// Reads `call`: what `options` adds for it, and --json. The exit code is that of `run`, or 1 if it fails.
-template <class Call, class Options, class Run>
-int run_program(int argc, char** argv, const char* description, Call call, const Options& options,
-                const Run& run) {
-  CLI::App app(description);
-  options(app, call);
-  app.add_option("--json", call.json, "write the figures to this file too");
-  try {
-    app.parse(argc, argv);
-    if (!call.json.empty()) require_place_for_file(call.json);
-    return run(call);
-  } catch (const CLI::ParseError& wrong_call) {
-    return app.exit(wrong_call);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", argv[0], error.what());
-    return 1;
-  }
+// A benchmark as bench/main.cc runs it.
+struct Program {
+  std::string description;
+  std::function<void(CLI::App&)> add_options;
+  std::function<int()> run;  // the exit code
+};
+// Defined once in each benchmark.
+Program benchmark();
+
+// From a Call, which adds its options itself but for --json, to what is run with it.
+template <class Call>
+Program program(std::string description, int (*run)(const Call&), const Call& defaults = {}) {
+  const auto call = std::make_shared<Call>(defaults);
+  return {std::move(description),
+          [call](CLI::App& app) {
+            call->add_options(app);
+            app.add_option("--json", call->json, "write the figures to this file too");
+          },
+          [call, run] {
+            if (!call->json.empty()) require_place_for_file(call->json);
+            return run(*call);
+          }};
 }
 
 inline void write_figures(const std::string& file, const nlohmann::ordered_json& figures) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "clock.h"
+#include "normscope/random.h"
 #include "normscope/transformer.h"
 #include "program.h"
 #include "python_process.h"
@@ -19,7 +20,22 @@ struct StepCall {
   int threads = 2;
   std::size_t texts = 8, length = 1024, losses = 3, steps = 5;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    add_sizes(app, "--threads", threads, "--texts", texts, "--length", length, "--steps", steps);
+  }
 };
+
+// Texts of one length, of tokens that `next(random)` draws.
+template <class Next>
+TokenBatch draw_batch(const StepCall& call, const Next& next) {
+  TokenBatch batch;
+  batch.texts = call.texts;
+  batch.length = call.length;
+  Random random(7);
+  for (std::size_t i = 0; i < call.texts * call.length; ++i) batch.tokens.push_back(next(random));
+  return batch;
+}
 
 struct StepAnswer {
   std::string absent, version;
@@ -138,18 +154,6 @@ inline int compare_steps(const std::string& title, const TransformerSpec& spec, 
   }
   write_figures(call.json, results);
   return agree ? 0 : 1;
-}
-
-// A benchmark of a training step: `compare` makes the batch.
-inline int run_steps(int argc, char** argv, const char* description, const StepCall& defaults,
-                     int (*compare)(const StepCall&)) {
-  return run_program(
-      argc, argv, description, defaults,
-      [](CLI::App& app, StepCall& call) {
-        add_sizes(app, "--threads", call.threads, "--texts", call.texts, "--length", call.length, "--steps",
-                  call.steps);
-      },
-      compare);
 }
 
 }  // namespace normscope::bench

@@ -30,6 +30,11 @@ struct Call {
   std::size_t width = 768, heads = 12, feed_forward = 3072;
   bool pytorch = true;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    add_sizes(app, "--threads", threads, "--samples", samples, "--turns", turns, "--layers", layers);
+    app.add_flag("!--no-pytorch", pytorch, "Only normscope and the products");
+  }
 };
 
 struct Model {
@@ -318,16 +323,8 @@ int compare(const Call& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  using namespace normscope::bench;
-  return run_program(
-      argc, argv, "Tokens through a transformer beside PyTorch and beside its products alone", Call{},
-      [](CLI::App& app, Call& call) {
-        add_sizes(app, "--threads", call.threads, "--samples", call.samples, "--turns", call.turns,
-                  "--layers", call.layers);
-        app.add_flag("!--no-pytorch", call.pytorch, "Only normscope and the products");
-      },
-      compare);
+Program benchmark() {
+  return program("Tokens through a transformer beside PyTorch and beside its products alone", compare);
 }
+
+}  // namespace normscope::bench

@@ -25,6 +25,12 @@ struct Call {
   std::uint64_t seed = 0;
   std::size_t sample = 40, passes = 3;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    app.add_option("--seed", seed, "of the keys");
+    app.add_option("--sample", sample, "keys decided by each LP solver")->check(CLI::Range(1, 1024));
+    app.add_option("--passes", passes, "over that sample")->check(CLI::Range(1, 1000));
+  }
 };
 
 Matrix<double> gaussian_keys(Size size, std::uint64_t seed) {
@@ -149,17 +155,9 @@ int run(const Call& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  using namespace normscope::bench;
-  return run_program(
-      argc, argv,
-      "Which keys can attention select? Times of normscope beside LP solvers, Qhull and OpenBLAS.", Call{},
-      [](CLI::App& app, Call& call) {
-        app.add_option("--seed", call.seed, "of the keys");
-        app.add_option("--sample", call.sample, "keys decided by each LP solver")->check(CLI::Range(1, 1024));
-        app.add_option("--passes", call.passes, "over that sample")->check(CLI::Range(1, 1000));
-      },
-      run);
+Program benchmark() {
+  return program("Which keys can attention select? Times of normscope beside LP solvers, Qhull and OpenBLAS.",
+                 run);
 }
+
+}  // namespace normscope::bench

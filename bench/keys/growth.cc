@@ -30,6 +30,18 @@ struct Call {
   bool large = false, certificates = false;
   std::uint64_t seed = 0;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    app.add_option("--d", d, "dimensions, e.g. --d 3,8")->delimiter(',')->check(CLI::Range(1, 100000));
+    app.add_option("--n", n, "numbers of keys, ascending, in place of those that suit d")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 10000000));
+    app.add_option("--limit", limit, "leave out cases expected to take longer than this many seconds")
+        ->check(CLI::Range(0.001, 1e6));
+    app.add_flag("--large", large, "leave out none");
+    app.add_flag("--certificates", certificates, "keep witnesses and covers");
+    app.add_option("--seed", seed, "of the keys");
+  }
 };
 
 std::vector<std::size_t> sizes_at(std::size_t d) {
@@ -203,25 +215,8 @@ int run(const Call& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  using namespace normscope::bench;
-  return run_program(
-      argc, argv, "How the cost of deciding all keys grows with their number n and dimension d.", Call{},
-      [](CLI::App& app, Call& call) {
-        app.add_option("--d", call.d, "dimensions, e.g. --d 3,8")
-            ->delimiter(',')
-            ->check(CLI::Range(1, 100000));
-        app.add_option("--n", call.n, "numbers of keys, ascending, in place of those that suit d")
-            ->delimiter(',')
-            ->check(CLI::Range(1, 10000000));
-        app.add_option("--limit", call.limit,
-                       "leave out cases expected to take longer than this many seconds")
-            ->check(CLI::Range(0.001, 1e6));
-        app.add_flag("--large", call.large, "leave out none");
-        app.add_flag("--certificates", call.certificates, "keep witnesses and covers");
-        app.add_option("--seed", call.seed, "of the keys");
-      },
-      run);
+Program benchmark() {
+  return program("How the cost of deciding all keys grows with their number n and dimension d.", run);
 }
+
+}  // namespace normscope::bench

@@ -22,6 +22,8 @@ struct Call {
   std::string program =
       (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "normscope");
   std::string json;
+
+  void add_options(CLI::App& app) { app.add_option("--program", program, "the normscope to time"); }
 };
 
 struct Drawn {
@@ -99,12 +101,8 @@ int run(const Call& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  using namespace normscope::bench;
-  return run_program(
-      argc, argv, "How long both grids of Fig. 1 take on two threads.", Call{},
-      [](CLI::App& app, Call& call) { app.add_option("--program", call.program, "the normscope to time"); },
-      run);
+Program benchmark() {
+  return program("How long both grids of Fig. 1 take on two threads.", run);
 }
+
+}  // namespace normscope::bench

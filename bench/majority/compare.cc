@@ -20,6 +20,10 @@ struct Call {
   int threads = 2;
   std::size_t batch = 6000, steps = 10;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    add_sizes(app, "--threads", threads, "--batch", batch, "--steps", steps);
+  }
 };
 
 struct Answer {
@@ -150,14 +154,8 @@ int compare(const Call& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  using namespace normscope::bench;
-  return run_program(
-      argc, argv, "A training step of the majority task beside PyTorch", Call{},
-      [](CLI::App& app, Call& call) {
-        add_sizes(app, "--threads", call.threads, "--batch", call.batch, "--steps", call.steps);
-      },
-      compare);
+Program benchmark() {
+  return program("A training step of the majority task beside PyTorch", compare);
 }
+
+}  // namespace normscope::bench

@@ -26,6 +26,12 @@ struct Call {
   std::size_t texts = 32, tokens = 128, turns = 5;
   bool pytorch = true;
   std::string model = "minilm", json;
+
+  void add_options(CLI::App& app) {
+    add_sizes(app, "--model", model, "--threads", threads, "--texts", texts, "--tokens", tokens, "--turns",
+              turns);
+    app.add_flag("!--no-pytorch", pytorch, "Only normscope and the products");
+  }
 };
 
 // all-MiniLM-L6-v2 before training.
@@ -222,16 +228,8 @@ int compare(const Call& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  using namespace normscope::bench;
-  return run_program(
-      argc, argv, "A batch of texts through BERT beside PyTorch and beside its products alone", Call{},
-      [](CLI::App& app, Call& call) {
-        add_sizes(app, "--model", call.model, "--threads", call.threads, "--texts", call.texts, "--tokens",
-                  call.tokens, "--turns", call.turns);
-        app.add_flag("!--no-pytorch", call.pytorch, "Only normscope and the products");
-      },
-      compare);
+Program benchmark() {
+  return program("A batch of texts through BERT beside PyTorch and beside its products alone", compare);
 }
+
+}  // namespace normscope::bench

@@ -1,6 +1,5 @@
 // bench_sentiment: one training step of the published sentiment model (BERT without norms, hidden 8, 4
 // layers, 4 heads, intermediate 3072).
-#include "normscope/random.h"
 #include "transformer_step.h"
 
 namespace normscope::bench {
@@ -8,12 +7,8 @@ namespace {
 
 int compare(const StepCall& call) {
   const TransformerSpec spec = published_sentiment_model();
-  TokenBatch batch;
-  batch.texts = call.texts;
-  batch.length = call.length;
-  Random random(7);
-  for (std::size_t i = 0; i < call.texts * call.length; ++i)
-    batch.tokens.push_back(static_cast<std::uint32_t>(random.below(spec.model.vocabulary)));
+  TokenBatch batch = draw_batch(
+      call, [&](Random& random) { return static_cast<std::uint32_t>(random.below(spec.model.vocabulary)); });
   for (std::size_t text = 0; text < call.texts; ++text) {
     batch.lengths.push_back(static_cast<std::uint32_t>(call.length));
     batch.targets.push_back(static_cast<std::uint32_t>(text % 2));
@@ -31,10 +26,9 @@ int compare(const StepCall& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  using namespace normscope::bench;
-  return run_steps(argc, argv, "A training step of the published sentiment model beside PyTorch",
-                   {.texts = 32, .length = 128, .steps = 20, .json = {}}, compare);
+Program benchmark() {
+  return program("A training step of the published sentiment model beside PyTorch", compare,
+                 {.texts = 32, .length = 128, .steps = 20, .json = {}});
 }
+
+}  // namespace normscope::bench

@@ -18,6 +18,14 @@ namespace {
 struct Call {
   std::string file, tensor, json;
   std::size_t tokens = 4000, width = 64, sample = 4;
+
+  void add_options(CLI::App& app) {
+    app.add_option("FILE", file, "a matrix with a row per token; without it Gaussian rows are drawn");
+    app.add_option("--tensor", tensor, "which tensor of the file");
+    app.add_option("--tokens", tokens, "rows to draw")->check(CLI::Range(2, 1000000));
+    app.add_option("--width", width, "and their width")->check(CLI::Range(1, 4096));
+    app.add_option("--sample", sample, "tokens HiGHS is asked about")->check(CLI::Range(1, 1000));
+  }
 };
 
 struct Rows {
@@ -90,19 +98,8 @@ int run(const Call& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  using namespace normscope::bench;
-  return run_program(
-      argc, argv, "Which tokens can be put on top? Times of normscope beside HiGHS.", Call{},
-      [](CLI::App& app, Call& call) {
-        app.add_option("FILE", call.file,
-                       "a matrix with a row per token; without it Gaussian rows are drawn");
-        app.add_option("--tensor", call.tensor, "which tensor of the file");
-        app.add_option("--tokens", call.tokens, "rows to draw")->check(CLI::Range(2, 1000000));
-        app.add_option("--width", call.width, "and their width")->check(CLI::Range(1, 4096));
-        app.add_option("--sample", call.sample, "tokens HiGHS is asked about")->check(CLI::Range(1, 1000));
-      },
-      run);
+Program benchmark() {
+  return program("Which tokens can be put on top? Times of normscope beside HiGHS.", run);
 }
+
+}  // namespace normscope::bench
