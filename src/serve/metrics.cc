@@ -97,11 +97,6 @@ CurveFigure::Curve mean(const std::vector<const Metrics::Series*>& seeds, std::s
   return curve;
 }
 
-std::string spaced(std::string name) {
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name;
-}
-
 }  // namespace
 
 std::optional<std::string> lines_from(const File& log, std::uint64_t from, std::size_t most) {
