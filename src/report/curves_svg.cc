@@ -329,7 +329,7 @@ std::string curves_svg(const CurveFigure& figure) {
                           .height = kHeight + kBelow,
                           .wide_if_one = true,
                           .caption = figure.caption};
-  const double column = sheet.panels == 1 ? sheet.kWidth - 2 * draw::kEdge : sheet.kColumn;
+  const double column = sheet.panels == 1 ? draw::Sheet::kWidth - 2 * draw::kEdge : draw::Sheet::kColumn;
   std::vector<Frame> frames;
   double widest = 0;
   for (const Panel& panel : figure.panels) {
