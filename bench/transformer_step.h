@@ -2,7 +2,6 @@
 // One training step of a transformer beside PyTorch: same batch, same start, the losses of the first steps
 // (without dropout) compared before any time (with dropout) is shown. Exit code 1: they disagree.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cmath>
 #include <fstream>
@@ -10,8 +9,9 @@
 #include <string>
 
 #include "clock.h"
-#include "normscope/record.h"
+#include "normscope/random.h"
 #include "normscope/transformer.h"
+#include "program.h"
 #include "python_process.h"
 
 namespace normscope::bench {
@@ -20,19 +20,28 @@ struct StepCall {
   int threads = 2;
   std::size_t texts = 8, length = 1024, losses = 3, steps = 5;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    add_sizes(app, "--threads", threads, "--texts", texts, "--length", length, "--steps", steps);
+  }
 };
+
+// Texts of one length, of tokens that `next(random)` draws.
+template <class Next>
+TokenBatch draw_batch(const StepCall& call, const Next& next) {
+  TokenBatch batch;
+  batch.texts = call.texts;
+  batch.length = call.length;
+  Random random(7);
+  for (std::size_t i = 0; i < call.texts * call.length; ++i) batch.tokens.push_back(next(random));
+  return batch;
+}
 
 struct StepAnswer {
   std::string absent, version;
   std::vector<double> losses, seconds;
   double peak_bytes = 0;
 };
-
-inline double peak_bytes_of_this_process() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return 1024.0 * static_cast<double>(usage.ru_maxrss);
-}
 
 constexpr double kLearningRate = 1e-3;
 
@@ -61,7 +70,7 @@ inline StepAnswer ask_normscope(const TransformerSpec& spec, const TokenBatch& b
       answer.losses.push_back(loss);
     }
   }
-  answer.peak_bytes = peak_bytes_of_this_process();
+  answer.peak_bytes = peak_bytes();
   return answer;
 }
 
@@ -91,15 +100,9 @@ inline StepAnswer ask_pytorch(const TransformerSpec& spec, const TokenBatch& bat
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   const std::string file = directory.path() / "batch.json";
   std::ofstream(file) << question.dump();
-  const Json result =
-      Json::parse(output_of(fmt::format("{} {} {}", quoted(BENCH_PYTHON),
-                                        quoted(BENCH_SOURCE_DIR "/pytorch_transformer.py"), quoted(file))),
-                  nullptr, false);
-  if (!result.is_object() || result.contains("absent")) {
-    answer.absent = result.is_object() ? result["absent"].get<std::string>()
-                                       : BENCH_PYTHON " failed to run pytorch_transformer.py";
-    return answer;
-  }
+  const auto [result, absent] = ask_python("pytorch_transformer.py", file);
+  answer.absent = absent;
+  if (!absent.empty()) return answer;
   answer.version = result["torch"].get<std::string>();
   answer.losses = result["losses"].get<std::vector<double>>();
   answer.seconds = result["seconds"].get<std::vector<double>>();
@@ -149,7 +152,7 @@ inline int compare_steps(const std::string& title, const TransformerSpec& spec, 
                           {"difference", off},        {"peak_bytes", torch.peak_bytes},
                           {"ratio", theirs / own},    {"memory_ratio", torch.peak_bytes / ours.peak_bytes}};
   }
-  if (!call.json.empty()) write_file_atomically(call.json, results.dump(2) + "\n");
+  write_figures(call.json, results);
   return agree ? 0 : 1;
 }
 

@@ -32,6 +32,9 @@ export default defineConfig({
     target: 'es2022',
     sourcemap: false,
     modulePreload: false,
-    rollupOptions: { input: fileURLToPath(new URL('report/main.ts', import.meta.url)), output: { format: 'iife', entryFileNames: 'page.js' } },
+    rollupOptions: {
+      input: fileURLToPath(new URL('report/main.ts', import.meta.url)),
+      output: { format: 'iife', entryFileNames: 'page.js' },
+    },
   },
 });

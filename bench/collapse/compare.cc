@@ -3,23 +3,17 @@
 // compared before any time is shown. Contestants take turns, so that a busy machine disturbs all alike, and
 // the best of several turns counts. Exit code 1: somebody disagrees. Times are not judged.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <thread>
 
 #ifdef BENCH_HAVE_OPENBLAS
 #include <cblas.h>
 #endif
 
-#include "clock.h"
 #include "normscope/collapse.h"
-#include "normscope/record.h"
 #include "products.h"
+#include "program.h"
 #include "python_process.h"
 
 namespace normscope::bench {
@@ -36,6 +30,11 @@ struct Call {
   std::size_t width = 768, heads = 12, feed_forward = 3072;
   bool pytorch = true;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    add_sizes(app, "--threads", threads, "--samples", samples, "--turns", turns, "--layers", layers);
+    app.add_flag("!--no-pytorch", pytorch, "Only normscope and the products");
+  }
 };
 
 struct Model {
@@ -109,91 +108,57 @@ class Normscope {
 
 // --- PyTorch ---
 
-class PyTorch {
+class PyTorch : public PyTorchModel {
  public:
   explicit PyTorch(const Model& model) {
-    if (!model.call.pytorch) {
-      absent_ = "not asked";
-      return;
-    }
-    const auto& directory = directory_.path();
+    if (!model.call.pytorch) return;
     Json settings = {{"tokens", model.call.tokens}, {"width", model.call.width},
                      {"heads", model.call.heads},   {"feed_forward", model.call.feed_forward},
                      {"layers", model.call.layers}, {"samples", model.call.samples},
                      {"eps", model.block.norm.eps}, {"threads", model.call.threads}};
-    std::ofstream(directory / "model.json") << settings.dump();
-    std::ofstream start(directory / "start.f32", std::ios::binary);
+    std::ofstream(directory() / "model.json") << settings.dump();
+    std::ofstream start(directory() / "start.f32", std::ios::binary);
     for (const Matrix<float>& x : model.start) write_numbers(start, x);
     start.close();
-    std::ofstream weights(directory / "weights.f32", std::ios::binary);
+    std::ofstream weights(directory() / "weights.f32", std::ios::binary);
     for (const BlockWeights<float>& layer : model.layers) {
       for (const auto* part : {&layer.query_key_value, &layer.output, &layer.up, &layer.down}) {
         write_numbers(weights, *part);
       }
     }
     weights.close();
-    dialogue_ = std::make_unique<PythonDialogue>(
-        fmt::format("{} {} {}", quoted(BENCH_PYTHON),
-                    quoted(BENCH_SOURCE_DIR "/collapse/pytorch_collapse.py"), quoted(directory.string())),
-        directory);
-    const Json greeting = Json::parse(dialogue_->greeting(), nullptr, false);
-    if (!greeting.is_object() || greeting.contains("absent")) {
-      absent_ = greeting.is_object() ? greeting["absent"].get<std::string>()
-                                     : BENCH_PYTHON " failed to run pytorch_collapse.py";
-      return;
-    }
-    name_ = fmt::format("PyTorch {}, {} threads", greeting["torch"].get<std::string>(),
-                        greeting["threads"].get<int>());
+    begin("collapse/pytorch_collapse.py");
   }
-
-  const std::string& absent() const { return absent_; }
-  const std::string& name() const { return name_; }
 
   Duration run(const std::string& variant, const std::string& mask, int threads, bool batch, bool measured,
                const std::string& output = "") {
     const Json question = {{"variant", variant}, {"mask", mask},         {"threads", threads},
                            {"batch", batch},     {"measures", measured}, {"output", output}};
-    const Json answer = Json::parse(dialogue_->ask(question.dump()), nullptr, false);
-    if (!answer.is_object()) throw std::runtime_error("PyTorch stopped answering");
-    // Its threads wait actively for a while; then the machine is free for the next contestant.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    return {answer["cpu"].get<double>(), answer["wall"].get<double>()};
+    return ask(question);
   }
 
   // ‖X − theirs‖/‖theirs‖ of the worst sample.
   double difference(const std::string& variant, const std::string& mask,
                     const std::vector<Matrix<float>>& ours) {
-    const std::string path = directory_.path() / "output.f32";
-    run(variant, mask, 1, true, false, path);
-    std::ifstream file(path, std::ios::binary);
+    run(variant, mask, 1, true, false, tokens_file());
     double worst = 0;
-    for (const Matrix<float>& x : ours) {
-      std::vector<float> theirs(x.values().size());
-      file.read(reinterpret_cast<char*>(theirs.data()),  // NOLINT: bytes of floats
-                static_cast<std::streamsize>(theirs.size() * sizeof(float)));
-      double off = 0, whole = 0;
+    const bool whole = compare(ours, [&](std::span<const float> x, std::span<const float> theirs) {
+      double off = 0, size = 0;
       for (std::size_t i = 0; i < theirs.size(); ++i) {
-        off += std::pow(static_cast<double>(x.values()[i]) - static_cast<double>(theirs[i]), 2);
-        whole += std::pow(static_cast<double>(theirs[i]), 2);
+        off += std::pow(static_cast<double>(x[i]) - static_cast<double>(theirs[i]), 2);
+        size += std::pow(static_cast<double>(theirs[i]), 2);
       }
-      const double relative = std::sqrt(off / whole);
+      const double relative = std::sqrt(off / size);
       if (!(relative <= worst)) worst = relative;
-    }
-    return file ? worst : NAN;
+    });
+    return whole ? worst : NAN;
   }
-
- private:
-  TemporaryDirectory directory_;
-  std::unique_ptr<PythonDialogue> dialogue_;
-  std::string absent_, name_ = "PyTorch";
 };
 
 // --- long sequences under a narrow mask ---
 
 double peak_mebibytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+  return peak_bytes() / 0x1p20;
 }
 
 // Memory never shrinks in this count, so the longest comes last.
@@ -353,27 +318,13 @@ int compare(const Call& call) {
   fmt::print("\n{}least share of SGEMM's rate {:.0f} %; load {:.1f}\n",
              has_torch ? fmt::format("least ratio to PyTorch {:.2f}×, ", least_ratio) : "", 100 * least_share,
              load_average());
-  if (!call.json.empty()) write_file_atomically(call.json, results.dump(2) + "\n");
+  write_figures(call.json, results);
   return agree ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  CLI::App app("Tokens through a transformer beside PyTorch and beside its products alone");
-  normscope::bench::Call call;
-  app.add_option("--threads", call.threads)->capture_default_str();
-  app.add_option("--samples", call.samples)->capture_default_str();
-  app.add_option("--turns", call.turns)->capture_default_str();
-  app.add_option("--layers", call.layers)->capture_default_str();
-  app.add_flag("!--no-pytorch", call.pytorch, "Only normscope and the products");
-  app.add_option("--json", call.json, "Write the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return normscope::bench::compare(call);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_collapse: {}\n", error.what());
-    return 1;
-  }
+Program benchmark() {
+  return program("Tokens through a transformer beside PyTorch and beside its products alone", compare);
 }
+
+}  // namespace normscope::bench

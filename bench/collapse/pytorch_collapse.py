@@ -1,8 +1,6 @@
 """pytorch_collapse.py DIRECTORY
 
-Passes tokens through a transformer with PyTorch, as often as it is asked, and answers in JSON, a line for a line.
-
-Needs PyTorch 1.13 or newer (Debian: python3-torch); without it, prints {"absent": why}.
+Passes tokens through a transformer with PyTorch, as often as it is asked (pytorch_dialogue.py).
 
 DIRECTORY holds model.json ("tokens", "width", "heads", "feed_forward", "layers", "samples", "eps", "threads");
 start.f32, samples × tokens × width; weights.f32, for each layer query, key and value side by side (width × 3·width),
@@ -13,30 +11,18 @@ or onesided:w), on how many threads (at most those of model.json), whether the s
 the other, whether every layer is measured (distance from all tokens equal, cosines, singular values), and where the
 final tokens go ("": nowhere).
 
-The first line printed is {"torch": version, "threads": n}; then, to each question, {"wall": seconds, "cpu": seconds} of
-all samples.
+Times are of all samples.
 """
 import ctypes
 import ctypes.util
-import json
 import math
-import os
 import pathlib
 import sys
-import time
 
-DIRECTORY = pathlib.Path(sys.argv[1]) if len(sys.argv) == 2 else sys.exit("usage: pytorch_collapse.py DIRECTORY")
-MODEL = json.loads((DIRECTORY / "model.json").read_text())
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = str(MODEL["threads"])
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from pytorch_dialogue import MODEL, answer_questions, numbers, torch  # noqa: E402
 
-try:
-    import numpy
-    import torch
-    import torch.nn.functional as functional
-except ImportError as error:
-    print(json.dumps({"absent": f"not installed ({error}; python3-torch)"}))
-    sys.exit(0)
+functional = torch.nn.functional
 
 
 def set_threads(count):
@@ -50,8 +36,7 @@ def set_threads(count):
 def load_layers():
     d, f = MODEL["width"], MODEL["feed_forward"]
     shapes = [(d, 3 * d), (d, d), (d, f), (f, d)]
-    flat = torch.from_numpy(numpy.fromfile(DIRECTORY / "weights.f32", dtype="<f4"))
-    parts = iter(flat.split([rows * cols for rows, cols in shapes] * MODEL["layers"]))
+    parts = iter(numbers("weights.f32").split([rows * cols for rows, cols in shapes] * MODEL["layers"]))
     return [[next(parts).reshape(shape) for shape in shapes] for _ in range(MODEL["layers"])]
 
 
@@ -119,21 +104,20 @@ def run(x, layers, variant, forbidden, measured):
 def main():
     set_threads(MODEL["threads"])
     layers = load_layers()
-    start = torch.from_numpy(numpy.fromfile(DIRECTORY / "start.f32", dtype="<f4"))
-    start = start.reshape(MODEL["samples"], MODEL["tokens"], MODEL["width"])
-    print(json.dumps({"torch": torch.__version__, "threads": torch.get_num_threads()}), flush=True)
-    with open(DIRECTORY / "questions", encoding="utf-8") as questions, torch.inference_mode():
-        for line in questions:
-            question = json.loads(line)
-            forbidden = forbidden_by(question["mask"])
-            set_threads(question["threads"])
-            batches = [start] if question["batch"] else list(start.split(1))
-            wall, cpu = time.perf_counter(), time.process_time()
+    start = numbers("start.f32").reshape(MODEL["samples"], MODEL["tokens"], MODEL["width"])
+
+    def prepare(question):
+        forbidden = forbidden_by(question["mask"])
+        set_threads(question["threads"])
+        batches = [start] if question["batch"] else list(start.split(1))
+
+        def run_batches():
             outputs = [run(x, layers, question["variant"], forbidden, question["measures"]) for x in batches]
-            seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-            if question["output"]:
-                torch.cat(outputs).contiguous().numpy().astype("<f4").tofile(question["output"])
-            print(json.dumps(seconds), flush=True)
+            return lambda: torch.cat(outputs)
+
+        return run_batches
+
+    answer_questions(prepare)
 
 
 if __name__ == "__main__":

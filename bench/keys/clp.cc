@@ -130,16 +130,11 @@ Answer ask_clp_membership(const Question& question) {
 #else
 
 Answer ask_clp_chebyshev(const Question&) {
-  Answer answer;
-  answer.competitor = "CLP, Chebyshev LP";
-  answer.absent = "not installed when this was built (coinor-libclp-dev)";
-  return answer;
+  return not_installed("CLP, Chebyshev LP", "coinor-libclp-dev");
 }
 
 Answer ask_clp_membership(const Question&) {
-  Answer answer = ask_clp_chebyshev({});
-  answer.competitor = "CLP, membership LP";
-  return answer;
+  return not_installed("CLP, membership LP", "coinor-libclp-dev");
 }
 
 #endif

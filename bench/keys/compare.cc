@@ -2,17 +2,13 @@
 // any time is shown. Exit code 1: somebody disagrees. Times are not judged.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "competitor.h"
 #include "normscope/random.h"
-#include "normscope/record.h"
-#include "normscope/version.h"
 #include "program.h"
 
 namespace normscope::bench {
@@ -29,6 +25,12 @@ struct Call {
   std::uint64_t seed = 0;
   std::size_t sample = 40, passes = 3;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    app.add_option("--seed", seed, "of the keys");
+    app.add_option("--sample", sample, "keys decided by each LP solver")->check(CLI::Range(1, 1024));
+    app.add_option("--passes", passes, "over that sample")->check(CLI::Range(1, 1000));
+  }
 };
 
 Matrix<double> gaussian_keys(Size size, std::uint64_t seed) {
@@ -60,16 +62,10 @@ std::string microseconds(double value) {
 class Comparison {
  public:
   explicit Comparison(const Call& call) : call_(call) {
-    json_ = {{"benchmark", "keys"},
-             {"version", version()},
-             {"commit", commit()},
-             {"instruction_set", instruction_set()},
-             {"threads", 1},
-             {"processor", processor()},
-             {"load_average", load_average()},
-             {"seed", call.seed},
-             {"clock", "CPU time of the calling thread"},
-             {"rows", Json::array()}};
+    json_.update({{"threads", 1},
+                  {"seed", call.seed},
+                  {"clock", "CPU time of the calling thread"},
+                  {"rows", Json::array()}});
     fmt::print(
         "Which keys can attention select? Gaussian keys, float64, seed {}; normscope {} ({})\n"
         "One thread each, {} (ours: {}); µs of the thread's CPU time per key; load average {:.1f}\n"
@@ -147,27 +143,21 @@ class Comparison {
   }
 
   const Call& call_;
-  Json json_;
+  Json json_ = figures_of("keys");
 };
 
 int run(const Call& call) {
-  if (!call.json.empty()) require_place_for_file(call.json);
   Comparison comparison(call);
   bool agree = true;
   for (const Size size : kSizes) agree = comparison.run(size) && agree;
-  if (!call.json.empty()) write_file_atomically(call.json, comparison.json().dump(2) + "\n");
+  write_figures(call.json, comparison.json());
   return agree ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  CLI::App app("Which keys can attention select? Times of normscope beside LP solvers, Qhull and OpenBLAS.");
-  normscope::bench::Call call;
-  app.add_option("--seed", call.seed, "of the keys");
-  app.add_option("--sample", call.sample, "keys decided by each LP solver")->check(CLI::Range(1, 1024));
-  app.add_option("--passes", call.passes, "over that sample")->check(CLI::Range(1, 1000));
-  app.add_option("--json", call.json, "write the table to this file too");
-  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::run(call); });
+Program benchmark() {
+  return program("Which keys can attention select? Times of normscope beside LP solvers, Qhull and OpenBLAS.",
+                 run);
 }
+
+}  // namespace normscope::bench

@@ -30,6 +30,14 @@ struct Answer {
   std::vector<Duration> passes;
 };
 
+// Of a competitor without which this was built.
+inline Answer not_installed(std::string competitor, const std::string& package) {
+  Answer answer;
+  answer.competitor = std::move(competitor);
+  answer.absent = "not installed when this was built (" + package + ")";
+  return answer;
+}
+
 // LP verdicts. The published test asks for a radius r ≥ 1e-8, which is below the feasibility tolerance of
 // both solvers (1e-7): a radius has to exceed ten tolerances to count. With |x| ≤ 100 those of random keys
 // are far above.

@@ -7,21 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "clock.h"
 #include "normscope/executor.h"
 #include "normscope/keys.h"
 #include "normscope/random.h"
-#include "normscope/record.h"
-#include "normscope/version.h"
 #include "program.h"
 
 namespace normscope::bench {
@@ -35,6 +30,18 @@ struct Call {
   bool large = false, certificates = false;
   std::uint64_t seed = 0;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    app.add_option("--d", d, "dimensions, e.g. --d 3,8")->delimiter(',')->check(CLI::Range(1, 100000));
+    app.add_option("--n", n, "numbers of keys, ascending, in place of those that suit d")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 10000000));
+    app.add_option("--limit", limit, "leave out cases expected to take longer than this many seconds")
+        ->check(CLI::Range(0.001, 1e6));
+    app.add_flag("--large", large, "leave out none");
+    app.add_flag("--certificates", certificates, "keep witnesses and covers");
+    app.add_option("--seed", seed, "of the keys");
+  }
 };
 
 std::vector<std::size_t> sizes_at(std::size_t d) {
@@ -145,19 +152,13 @@ double expected(std::size_t n, const std::vector<std::pair<std::size_t, double>>
 }
 
 int run(const Call& call) {
-  if (!call.json.empty()) require_place_for_file(call.json);
   const std::optional<Case> empty = run_in_process(0, 0, 1, call);
   const double baseline = empty ? empty->peak : 0;
-  Json json = {{"benchmark", "keys_growth"},
-               {"version", version()},
-               {"commit", commit()},
-               {"instruction_set", instruction_set()},
-               {"processor", processor()},
-               {"load_average", load_average()},
-               {"seed", call.seed},
+  Json json = figures_of("keys_growth");
+  json.update({{"seed", call.seed},
                {"certificates", call.certificates},
                {"empty_process_megabytes", baseline},
-               {"rows", Json::array()}};
+               {"rows", Json::array()}});
   fmt::print("Deciding n Gaussian keys in d dimensions, {}; float64, seed {}.\n",
              call.certificates ? "verdicts with certificates" : "verdicts only", call.seed);
   fmt::print(
@@ -209,25 +210,13 @@ int run(const Call& call) {
       json["rows"].push_back(row);
     }
   }
-  if (!call.json.empty()) write_file_atomically(call.json, json.dump(2) + "\n");
+  write_figures(call.json, json);
   return fine ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  CLI::App app("How the cost of deciding all keys grows with their number n and dimension d.");
-  normscope::bench::Call call;
-  app.add_option("--d", call.d, "dimensions, e.g. --d 3,8")->delimiter(',')->check(CLI::Range(1, 100000));
-  app.add_option("--n", call.n, "numbers of keys, ascending, in place of those that suit d")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 10000000));
-  app.add_option("--limit", call.limit, "leave out cases expected to take longer than this many seconds")
-      ->check(CLI::Range(0.001, 1e6));
-  app.add_flag("--large", call.large, "leave out none");
-  app.add_flag("--certificates", call.certificates, "keep witnesses and covers");
-  app.add_option("--seed", call.seed, "of the keys");
-  app.add_option("--json", call.json, "write the table to this file too");
-  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::run(call); });
+Program benchmark() {
+  return program("How the cost of deciding all keys grows with their number n and dimension d.", run);
 }
+
+}  // namespace normscope::bench

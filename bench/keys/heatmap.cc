@@ -7,15 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "clock.h"
-#include "normscope/record.h"
-#include "normscope/version.h"
 #include "program.h"
 
 namespace normscope::bench {
@@ -27,6 +22,8 @@ struct Call {
   std::string program =
       (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "normscope");
   std::string json;
+
+  void add_options(CLI::App& app) { app.add_option("--program", program, "the normscope to time"); }
 };
 
 struct Drawn {
@@ -62,7 +59,6 @@ std::optional<Drawn> draw(const std::string& program) {
 }
 
 int run(const Call& call) {
-  if (!call.json.empty()) require_place_for_file(call.json);
   if (access(call.program.c_str(), X_OK) != 0) {
     fmt::print("Heat maps of Fig. 1: not timed, there is no {}\n", call.program);
     return 0;
@@ -93,27 +89,20 @@ int run(const Call& call) {
       keys, drawn->seconds, drawn->cpu_seconds, 1e6 * drawn->cpu_seconds / static_cast<double>(keys),
       result.value("version", ""), result.value("commit", ""), processor(), instruction_set(),
       load_average());
-  const Json json = {{"benchmark", "keys_heatmap"},
-                     {"version", result.value("version", "")},
-                     {"commit", result.value("commit", "")},
-                     {"instruction_set", instruction_set()},
-                     {"processor", processor()},
-                     {"load_average", load_average()},
-                     {"threads", 2},
-                     {"keys", keys},
-                     {"seconds", drawn->seconds},
-                     {"cpu_seconds", drawn->cpu_seconds}};
-  if (!call.json.empty()) write_file_atomically(call.json, json.dump(2) + "\n");
+  Json json = figures_of("keys_heatmap");
+  json.update({{"version", result.value("version", "")},
+               {"commit", result.value("commit", "")},
+               {"threads", 2},
+               {"keys", keys},
+               {"seconds", drawn->seconds},
+               {"cpu_seconds", drawn->cpu_seconds}});
+  write_figures(call.json, json);
   return 0;
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  CLI::App app("How long both grids of Fig. 1 take on two threads.");
-  normscope::bench::Call call;
-  app.add_option("--program", call.program, "the normscope to time");
-  app.add_option("--json", call.json, "write the figures to this file too");
-  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::run(call); });
+Program benchmark() {
+  return program("How long both grids of Fig. 1 take on two threads.", run);
 }
+
+}  // namespace normscope::bench

@@ -40,10 +40,7 @@ Answer ask_openblas(const Question& question) {
 #else
 
 Answer ask_openblas(const Question&) {
-  Answer answer;
-  answer.competitor = "OpenBLAS, K·Kᵀ only";
-  answer.absent = "not installed when this was built (libopenblas-dev)";
-  return answer;
+  return not_installed("OpenBLAS, K·Kᵀ only", "libopenblas-dev");
 }
 
 #endif

@@ -61,10 +61,7 @@ Answer ask_qhull(const Question& question) {
 #else
 
 Answer ask_qhull(const Question&) {
-  Answer answer;
-  answer.competitor = "Qhull, all vertices";
-  answer.absent = "not installed when this was built (libqhull-dev)";
-  return answer;
+  return not_installed("Qhull, all vertices", "libqhull-dev");
 }
 
 #endif

@@ -1,8 +1,4 @@
 // bench_lm: one training step of the published language model (GPT-2, d = 8, 4 layers, 4 heads, 50257 words).
-#include <CLI/CLI.hpp>
-
-#include "normscope/random.h"
-#include "program.h"
 #include "transformer_step.h"
 
 namespace normscope::bench {
@@ -10,16 +6,11 @@ namespace {
 
 int compare(const StepCall& call) {
   const TransformerSpec spec = published_language_model();
-  TokenBatch batch;
-  batch.texts = call.texts;
-  batch.length = call.length;
-  Random random(7);
   // As in text, few words are frequent.
-  for (std::size_t i = 0; i < call.texts * call.length; ++i) {
+  TokenBatch batch = draw_batch(call, [&](Random& random) {
     const double share = random.uniform();
-    batch.tokens.push_back(
-        static_cast<std::uint32_t>(share * share * share * static_cast<double>(spec.model.vocabulary)));
-  }
+    return static_cast<std::uint32_t>(share * share * share * static_cast<double>(spec.model.vocabulary));
+  });
   for (std::size_t i = 0; i < batch.tokens.size(); ++i)
     batch.targets.push_back((i + 1) % call.length == 0 ? TokenBatch::ignored : batch.tokens[i + 1]);
   const BlockSpec& block = spec.model.block;
@@ -38,15 +29,8 @@ int compare(const StepCall& call) {
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  CLI::App app("A training step of the published language model beside PyTorch");
-  normscope::bench::StepCall call;
-  app.add_option("--threads", call.threads)->capture_default_str();
-  app.add_option("--texts", call.texts)->capture_default_str();
-  app.add_option("--length", call.length)->capture_default_str();
-  app.add_option("--steps", call.steps)->capture_default_str();
-  app.add_option("--json", call.json, "Write the figures to this file");
-  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::compare(call); });
+Program benchmark() {
+  return program("A training step of the published language model beside PyTorch", compare);
 }
+
+}  // namespace normscope::bench

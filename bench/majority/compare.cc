@@ -3,15 +3,11 @@
 // compared before any time is shown. Exit code 1: somebody disagrees. Times are not judged.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "clock.h"
 #include "normscope/majority.h"
-#include "normscope/record.h"
 #include "program.h"
 #include "python_process.h"
 
@@ -24,6 +20,10 @@ struct Call {
   int threads = 2;
   std::size_t batch = 6000, steps = 10;
   std::string json;
+
+  void add_options(CLI::App& app) {
+    add_sizes(app, "--threads", threads, "--batch", batch, "--steps", steps);
+  }
 };
 
 struct Answer {
@@ -96,15 +96,9 @@ Answer ask_pytorch(const Question& question) {
   }
   const std::string file = directory.path() / "batch.json";
   std::ofstream(file) << batch.dump();
-  const Json result = Json::parse(
-      output_of(fmt::format("{} {} {}", quoted(BENCH_PYTHON),
-                            quoted(BENCH_SOURCE_DIR "/majority/pytorch_majority.py"), quoted(file))),
-      nullptr, false);
-  if (!result.is_object() || result.contains("absent")) {
-    answer.absent = result.is_object() ? result["absent"].get<std::string>()
-                                       : BENCH_PYTHON " failed to run pytorch_majority.py";
-    return answer;
-  }
+  const auto [result, absent] = ask_python("majority/pytorch_majority.py", file);
+  answer.absent = absent;
+  if (!absent.empty()) return answer;
   answer.competitor = "PyTorch " + result["torch"].get<std::string>();
   answer.losses = result["losses"].get<std::vector<double>>();
   answer.seconds = result["seconds"].get<std::vector<double>>();
@@ -155,19 +149,13 @@ int compare(const Call& call) {
     }
     results["norms"].push_back({{"norm", norm}, {"answers", rows}});
   }
-  if (!call.json.empty()) write_file_atomically(call.json, results.dump(2) + "\n");
+  write_figures(call.json, results);
   return agree ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  CLI::App app("A training step of the majority task beside PyTorch");
-  normscope::bench::Call call;
-  app.add_option("--threads", call.threads)->capture_default_str();
-  app.add_option("--batch", call.batch)->capture_default_str();
-  app.add_option("--steps", call.steps)->capture_default_str();
-  app.add_option("--json", call.json, "Write the figures to this file");
-  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::compare(call); });
+Program benchmark() {
+  return program("A training step of the majority task beside PyTorch", compare);
 }
+
+}  // namespace normscope::bench

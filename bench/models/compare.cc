@@ -3,20 +3,15 @@
 // final tokens are compared before any time is shown. Contestants take turns; the best of several counts.
 // Exit code 1: somebody disagrees. Times are not judged.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <thread>
 
-#include "clock.h"
 #include "normscope/checkpoint.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
-#include "normscope/record.h"
 #include "products.h"
+#include "program.h"
 #include "python_process.h"
 
 namespace normscope::bench {
@@ -31,6 +26,12 @@ struct Call {
   std::size_t texts = 32, tokens = 128, turns = 5;
   bool pytorch = true;
   std::string model = "minilm", json;
+
+  void add_options(CLI::App& app) {
+    add_sizes(app, "--model", model, "--threads", threads, "--texts", texts, "--tokens", tokens, "--turns",
+              turns);
+    app.add_flag("!--no-pytorch", pytorch, "Only normscope and the products");
+  }
 };
 
 // all-MiniLM-L6-v2 before training.
@@ -81,16 +82,12 @@ std::vector<std::vector<std::uint32_t>> draw_texts(const Call& call, std::size_t
   return texts;
 }
 
-class PyTorch {
+class PyTorch : public PyTorchModel {
  public:
   PyTorch(const Call& call, const HeldWeights& weights, const std::vector<Matrix<float>>& embedded) {
-    if (!call.pytorch) {
-      absent_ = "not asked";
-      return;
-    }
-    const auto& directory = directory_.path();
+    if (!call.pytorch) return;
     const BlockSpec& block = weights.spec().block;
-    std::ofstream(directory / "model.json") << Json{
+    std::ofstream(directory() / "model.json") << Json{
         {"texts", call.texts},
         {"tokens", call.tokens},
         {"width", block.width},
@@ -99,7 +96,7 @@ class PyTorch {
         {"layers", weights.spec().layers},
         {"eps", block.norm.eps},
         {"threads", call.threads}}.dump();
-    std::ofstream numbers(directory / "numbers.f32", std::ios::binary);
+    std::ofstream numbers(directory() / "numbers.f32", std::ios::binary);
     const auto filled = [](const std::vector<float>& given, std::size_t size, float otherwise) {
       return given.empty() ? std::vector<float>(size, otherwise) : given;
     };
@@ -121,60 +118,24 @@ class PyTorch {
       write_numbers(numbers, filled(layer.feed_forward_bias, d, 0));
     }
     numbers.close();
-    dialogue_ = std::make_unique<PythonDialogue>(
-        fmt::format("{} {} {}", quoted(BENCH_PYTHON), quoted(BENCH_SOURCE_DIR "/models/pytorch_bert.py"),
-                    quoted(directory.string())),
-        directory);
-    const Json greeting = Json::parse(dialogue_->greeting(), nullptr, false);
-    if (!greeting.is_object() || greeting.contains("absent")) {
-      absent_ = greeting.is_object() ? greeting["absent"].get<std::string>()
-                                     : BENCH_PYTHON " failed to run pytorch_bert.py";
-      return;
-    }
-    name_ = fmt::format("PyTorch {}, {} threads", greeting["torch"].get<std::string>(),
-                        greeting["threads"].get<int>());
+    begin("models/pytorch_bert.py");
   }
 
-  const std::string& absent() const { return absent_; }
-  const std::string& name() const { return name_; }
-
-  Duration run(const std::string& output = "") {
-    const Json answer = Json::parse(dialogue_->ask(Json{{"output", output}}.dump()), nullptr, false);
-    if (!answer.is_object()) throw std::runtime_error("PyTorch stopped answering");
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // its threads wait actively for a while
-    return {answer["cpu"].get<double>(), answer["wall"].get<double>()};
-  }
+  Duration run(const std::string& output = "") { return ask({{"output", output}}); }
 
   // Largest difference, relative to the largest entry.
   double difference(const std::vector<Matrix<float>>& ours) {
-    const std::string path = directory_.path() / "output.f32";
-    run(path);
-    std::ifstream file(path, std::ios::binary);
+    run(tokens_file());
     double worst = 0, scale = 0;
-    for (const Matrix<float>& x : ours) {
-      std::vector<float> theirs(x.values().size());
-      file.read(reinterpret_cast<char*>(theirs.data()),  // NOLINT: bytes of floats
-                static_cast<std::streamsize>(theirs.size() * sizeof(float)));
+    const bool whole = compare(ours, [&](std::span<const float> x, std::span<const float> theirs) {
       for (std::size_t i = 0; i < theirs.size(); ++i) {
-        worst =
-            std::max(worst, std::fabs(static_cast<double>(x.values()[i]) - static_cast<double>(theirs[i])));
+        worst = std::max(worst, std::fabs(static_cast<double>(x[i]) - static_cast<double>(theirs[i])));
         scale = std::max(scale, std::fabs(static_cast<double>(theirs[i])));
       }
-    }
-    return file ? worst / scale : NAN;
+    });
+    return whole ? worst / scale : NAN;
   }
-
- private:
-  TemporaryDirectory directory_;
-  std::unique_ptr<PythonDialogue> dialogue_;
-  std::string absent_, name_ = "PyTorch";
 };
-
-double peak_mebibytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
 
 int compare(const Call& call) {
 #ifdef BENCH_HAVE_OPENBLAS
@@ -199,7 +160,7 @@ int compare(const Call& call) {
   // Streamed: every layer's weights are read from the file when it comes.
   Times streamed, held_times, torch_times, product_times;
   forward(*model, texts, executor);
-  const double memory = peak_mebibytes();
+  const double memory = peak_bytes() / 0x1p20;
   const HeldWeights held(*model);
   const std::vector<Matrix<float>> ours = forward(held, texts, executor);
   std::vector<Matrix<float>> embedded;
@@ -250,43 +211,25 @@ int compare(const Call& call) {
                                      torch_times.best() / streamed.best())
                        : "",
              100 * share, memory);
-  if (!call.json.empty()) {
-    const Json results = {{"processor", processor()},
-                          {"isa", origin.isa},
-                          {"commit", origin.commit},
-                          {"threads", call.threads},
-                          {"model", name},
-                          {"difference", difference},
-                          {"seconds", held_times.best()},
-                          {"streamed_seconds", streamed.best()},
-                          {"sgemm_seconds", product_times.best()},
-                          {"pytorch_seconds", torch_times.best()},
-                          {"ratio", ratio},
-                          {"share_of_sgemm", share},
-                          {"peak_mebibytes", memory}};
-    write_file_atomically(call.json, results.dump(2) + "\n");
-  }
+  write_figures(call.json, {{"processor", processor()},
+                            {"isa", origin.isa},
+                            {"commit", origin.commit},
+                            {"threads", call.threads},
+                            {"model", name},
+                            {"difference", difference},
+                            {"seconds", held_times.best()},
+                            {"streamed_seconds", streamed.best()},
+                            {"sgemm_seconds", product_times.best()},
+                            {"pytorch_seconds", torch_times.best()},
+                            {"ratio", ratio},
+                            {"share_of_sgemm", share},
+                            {"peak_mebibytes", memory}});
   return agree ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  CLI::App app("A batch of texts through BERT beside PyTorch and beside its products alone");
-  normscope::bench::Call call;
-  app.add_option("--model", call.model)->capture_default_str();
-  app.add_option("--threads", call.threads)->capture_default_str();
-  app.add_option("--texts", call.texts)->capture_default_str();
-  app.add_option("--tokens", call.tokens)->capture_default_str();
-  app.add_option("--turns", call.turns)->capture_default_str();
-  app.add_flag("!--no-pytorch", call.pytorch, "Only normscope and the products");
-  app.add_option("--json", call.json, "Write the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return normscope::bench::compare(call);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_models: {}\n", error.what());
-    return 1;
-  }
+Program benchmark() {
+  return program("A batch of texts through BERT beside PyTorch and beside its products alone", compare);
 }
+
+}  // namespace normscope::bench

@@ -1,38 +1,22 @@
 """pytorch_bert.py DIRECTORY
 
-Passes a batch through a BERT with PyTorch, as often as it is asked, and answers in JSON, a line for a line.
-
-Needs PyTorch 1.13 or newer (Debian: python3-torch); without it, prints {"absent": why}.
+Passes a batch through a BERT with PyTorch, as often as it is asked (pytorch_dialogue.py).
 
 DIRECTORY holds model.json ("texts", "tokens", "width", "heads", "feed_forward", "layers", "eps", "threads");
 numbers.f32: summed embeddings (texts x tokens x width), gain and bias of their norm, and for each layer query, key and
 value side by side (width x 3 width), output, up, down (in x out), their biases, and gain and bias of both norms; and
 the pipe `questions`, where every line is {"output": file of the final tokens, or ""}.
-
-The first line printed is {"torch": version, "threads": n}; then, to each question, {"wall": seconds, "cpu": seconds}.
 """
-import json
 import math
-import os
 import pathlib
 import sys
-import time
 
-DIRECTORY = pathlib.Path(sys.argv[1]) if len(sys.argv) == 2 else sys.exit("usage: pytorch_bert.py DIRECTORY")
-MODEL = json.loads((DIRECTORY / "model.json").read_text())
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = str(MODEL["threads"])
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from pytorch_dialogue import MODEL, answer_questions, numbers, torch  # noqa: E402
 
-try:
-    import numpy
-    import torch
-    import torch.nn.functional as functional
-except ImportError as error:
-    print(json.dumps({"absent": f"not installed ({error}; python3-torch)"}))
-    sys.exit(0)
-
+functional = torch.nn.functional
 B, N, D, H, F = (MODEL[key] for key in ("texts", "tokens", "width", "heads", "feed_forward"))
-FLAT = torch.from_numpy(numpy.fromfile(DIRECTORY / "numbers.f32", dtype="<f4"))
+FLAT = numbers("numbers.f32")
 PLACE = 0
 
 
@@ -76,14 +60,10 @@ def forward():
     return x
 
 
+def timed():
+    tokens = forward()
+    return lambda: tokens
+
+
 torch.set_num_threads(MODEL["threads"])
-print(json.dumps({"torch": torch.__version__, "threads": torch.get_num_threads()}), flush=True)
-with torch.inference_mode(), open(DIRECTORY / "questions") as questions:
-    for line in questions:
-        question = json.loads(line)
-        wall, cpu = time.perf_counter(), time.process_time()
-        result = forward()
-        answer = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-        if question["output"]:
-            result.numpy().astype("<f4").tofile(question["output"])
-        print(json.dumps(answer), flush=True)
+answer_questions(lambda question: timed)

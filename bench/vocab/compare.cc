@@ -3,18 +3,13 @@
 // judged.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
-#include "clock.h"
 #include "keys/competitor.h"
 #include "normscope/executor.h"
 #include "normscope/keys.h"
 #include "normscope/random.h"
-#include "normscope/record.h"
 #include "normscope/tensor_file.h"
-#include "normscope/version.h"
 #include "program.h"
 
 namespace normscope::bench {
@@ -23,6 +18,14 @@ namespace {
 struct Call {
   std::string file, tensor, json;
   std::size_t tokens = 4000, width = 64, sample = 4;
+
+  void add_options(CLI::App& app) {
+    app.add_option("FILE", file, "a matrix with a row per token; without it Gaussian rows are drawn");
+    app.add_option("--tensor", tensor, "which tensor of the file");
+    app.add_option("--tokens", tokens, "rows to draw")->check(CLI::Range(2, 1000000));
+    app.add_option("--width", width, "and their width")->check(CLI::Range(1, 4096));
+    app.add_option("--sample", sample, "tokens HiGHS is asked about")->check(CLI::Range(1, 1000));
+  }
 };
 
 struct Rows {
@@ -48,7 +51,6 @@ Rows rows_of(const Call& call) {
 }
 
 int run(const Call& call) {
-  if (!call.json.empty()) require_place_for_file(call.json);
   const Rows rows = rows_of(call);
   KeyOptions options;
   options.margins = Margins::bound;
@@ -65,25 +67,17 @@ int run(const Call& call) {
   std::vector<std::size_t> sample;
   for (std::size_t k = 0; k < call.sample; ++k) sample.push_back(k * set.n / call.sample);
   const Answer theirs = ask_highs_membership({rows.values.view(), sample, 1});
-  nlohmann::ordered_json json = {{"benchmark", "vocab"},
-                                 {"version", version()},
-                                 {"commit", commit()},
-                                 {"instruction_set", instruction_set()},
-                                 {"threads", 1},
-                                 {"processor", processor()},
-                                 {"load_average", load_average()},
-                                 {"tokens", set.n},
-                                 {"width", set.d},
-                                 {"selectable", set.counts.selectable},
-                                 {"competitor", theirs.competitor}};
-  const auto write = [&] {
-    if (!call.json.empty()) write_file_atomically(call.json, json.dump(2) + "\n");
-  };
+  nlohmann::ordered_json json = figures_of("vocab");
+  json.update({{"threads", 1},
+               {"tokens", set.n},
+               {"width", set.d},
+               {"selectable", set.counts.selectable},
+               {"competitor", theirs.competitor}});
   const double per_token = 1e6 * ours.cpu / static_cast<double>(set.n);
   json["microseconds_per_token"] = {{"normscope", per_token}};
   if (!theirs.absent.empty()) {
     json["absent"] = theirs.absent;
-    write();
+    write_figures(call.json, json);
     fmt::print("normscope {:.1f} µs per token, one thread; {}: {}\n", per_token, theirs.competitor,
                theirs.absent);
     return 0;
@@ -99,21 +93,13 @@ int run(const Call& call) {
   json["tokens_compared"] = theirs.keys.size();
   json["microseconds_per_token"]["competitor"] = other;
   json["ratio"] = other / per_token;
-  write();
+  write_figures(call.json, json);
   return 0;
 }
 
 }  // namespace
-}  // namespace normscope::bench
-
-int main(int argc, char** argv) {
-  CLI::App app("Which tokens can be put on top? Times of normscope beside HiGHS.");
-  normscope::bench::Call call;
-  app.add_option("FILE", call.file, "a matrix with a row per token; without it Gaussian rows are drawn");
-  app.add_option("--tensor", call.tensor, "which tensor of the file");
-  app.add_option("--json", call.json, "write the figures to this file too");
-  app.add_option("--tokens", call.tokens, "rows to draw")->check(CLI::Range(2, 1000000));
-  app.add_option("--width", call.width, "and their width")->check(CLI::Range(1, 4096));
-  app.add_option("--sample", call.sample, "tokens HiGHS is asked about")->check(CLI::Range(1, 1000));
-  return normscope::bench::run_program(app, argc, argv, [&] { return normscope::bench::run(call); });
+Program benchmark() {
+  return program("Which tokens can be put on top? Times of normscope beside HiGHS.", run);
 }
+
+}  // namespace normscope::bench

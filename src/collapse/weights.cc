@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
 #include "core/decompose.h"
+#include "core/read_number.h"
 #include "normscope/collapse.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
@@ -26,10 +26,8 @@ std::uint64_t stream(Purpose purpose, std::uint64_t high, std::uint64_t low) {
 
 std::optional<double> number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || name.size() <= prefix.size() + 1 || name[prefix.size()] != ':') return {};
-  const std::string_view text = name.substr(prefix.size() + 1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+  const auto value = read_number<double>(name.substr(prefix.size() + 1));
+  if (!value || !std::isfinite(*value)) {
     throw InputError(fmt::format("'{}' needs a number after the colon, as in {}:2.", name, prefix));
   }
   return value;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <span>
 #include <unordered_set>
 
+#include "core/read_number.h"
 #include "corpus/fetched_sets.h"
 #include "corpus/grammar.h"
 #include "corpus/json_array.h"
@@ -194,12 +194,6 @@ std::vector<WrittenRow> written_rows(const std::string& path, const LabelledColu
       columns, label);
 }
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 std::vector<std::string> sorted_classes(const std::vector<WrittenRow>& rows, const std::string& label) {
   std::map<std::string, bool> seen;
   for (const WrittenRow& row : rows) {
@@ -213,11 +207,12 @@ std::vector<std::string> sorted_classes(const std::vector<WrittenRow>& rows, con
   std::vector<std::string> classes;
   classes.reserve(seen.size());
   for (const auto& [name, ignored] : seen) classes.push_back(name);
-  const bool numbers = std::all_of(classes.begin(), classes.end(),
-                                   [](const std::string& c) { return whole_number(c).has_value(); });
+  const bool numbers = std::all_of(classes.begin(), classes.end(), [](const std::string& c) {
+    return read_number<std::int64_t>(c).has_value();
+  });
   if (numbers)
     std::stable_sort(classes.begin(), classes.end(), [](const std::string& a, const std::string& b) {
-      return *whole_number(a) < *whole_number(b);
+      return *read_number<std::int64_t>(a) < *read_number<std::int64_t>(b);
     });
   return classes;
 }

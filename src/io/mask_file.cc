@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "core/read_number.h"
 #include "io/bytes.h"
 #include "io/file_errors.h"
 #include "normscope/error.h"
@@ -69,13 +69,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
     begin = text.find_first_not_of(kBlank, end);
   }
   return words;
-}
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 [[noreturn]] void reject_line(const std::string& label, std::size_t line, const std::string& what,
@@ -149,7 +142,7 @@ Mask read_dense(Lines lines, const std::string& label, std::size_t most_tokens) 
 Mask read_edges(Lines lines, const std::string& label, std::size_t most_tokens) {
   const Line header = *lines.next();
   const auto words = words_of(header.text);
-  const auto given = words.size() == 2 ? whole_number(words[1]) : std::nullopt;
+  const auto given = words.size() == 2 ? read_number<std::uint64_t>(words[1]) : std::nullopt;
   if (words.size() > 2 || (words.size() == 2 && (!given || *given == 0)))
     reject_line(label, header.number, fmt::format("is {}", quoted_name(header.text)),
                 "write `edges n` with the number of tokens, at least 1");
@@ -158,10 +151,12 @@ Mask read_edges(Lines lines, const std::string& label, std::size_t most_tokens) 
   std::uint64_t n = given.value_or(0);
   while (const auto line = lines.next()) {
     const auto tokens = words_of(line->text);
-    if (tokens.size() != 2 || !whole_number(tokens[0]) || !whole_number(tokens[1]))
+    if (tokens.size() != 2 || !read_number<std::uint64_t>(tokens[0]) ||
+        !read_number<std::uint64_t>(tokens[1]))
       reject_line(label, line->number, fmt::format("is {}", quoted_name(line->text)),
                   "write `i j`, two whole numbers: token i attends to token j");
-    const std::uint64_t i = *whole_number(tokens[0]), j = *whole_number(tokens[1]);
+    const std::uint64_t i = *read_number<std::uint64_t>(tokens[0]),
+                        j = *read_number<std::uint64_t>(tokens[1]);
     const std::uint64_t greatest = std::max(i, j);
     if (greatest >= (given ? *given : most_tokens))
       reject_line(label, line->number, fmt::format("names token {}", greatest),

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
+#include "core/read_number.h"
 #include "core/spelling.h"
 #include "normscope/error.h"
 #include "normscope/mask.h"
@@ -96,15 +96,13 @@ class Family {
   }
   std::uint64_t whole(std::size_t k, std::string_view form, std::uint64_t low,
                       std::uint64_t high = UINT64_MAX) const {
-    const std::string_view digits = numbers_[k];
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const auto value = read_number<std::uint64_t>(numbers_[k]);
     const char letter = form[form.find(':') + 1 + 2 * k];
-    if (error != std::errc() || end != digits.data() + digits.size() || value < low || value > high) {
+    if (!value || *value < low || *value > high) {
       const std::string most = high == UINT64_MAX ? "" : fmt::format(" and at most {}, the tokens", high);
       throw_numbers(name_, form, fmt::format("{} is a whole number of at least {}{}", letter, low, most));
     }
-    return value;
+    return *value;
   }
   // Said before gigabytes are filled; from_rows counts again, exactly.
   void require_runs(double expected) const {
@@ -194,11 +192,8 @@ class Family {
   // Gaps between two edges are geometric, so that the work grows with the edges and not with n².
   Mask random() const {
     require_count(1, "random:p");
-    const std::string_view text = numbers_[0];
-    double p = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), p);
-    if (error != std::errc() || end != text.data() + text.size() || !(p >= 0 && p <= 1))
-      throw_numbers(name_, "random:p", "p is a probability from 0 to 1");
+    const double p = read_number<double>(numbers_[0]).value_or(-1);
+    if (!(p >= 0 && p <= 1)) throw_numbers(name_, "random:p", "p is a probability from 0 to 1");
     if (p == 0) return rows([](std::size_t i, Runs& runs) { runs.push_back(run(i, i + 1)); });
     if (p == 1) return rows([&](std::size_t, Runs& runs) { runs.push_back(run(0, n_)); });
     require_runs(static_cast<double>(n_) * static_cast<double>(n_) * p * (1 - p));

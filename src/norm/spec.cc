@@ -1,9 +1,9 @@
 // Names of norms: a projection, a scaling, `projection+scaling`, or one of the two compositions with a name.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
+#include "core/read_number.h"
 #include "normscope/error.h"
 #include "normscope/norm.h"
 
@@ -39,10 +39,8 @@ constexpr ScalingName kScalings[] = {
 // The count after `prefix`, or nothing if `name` does not begin with it.
 std::optional<int> count_after(std::string_view prefix, std::string_view what, std::string_view name) {
   if (!name.starts_with(prefix)) return std::nullopt;
-  const std::string_view digits = name.substr(prefix.size());
-  int count = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  if (error != std::errc() || end != digits.data() + digits.size() || count < 1) {
+  const int count = read_number<int>(name.substr(prefix.size())).value_or(0);
+  if (count < 1) {
     throw InputError(fmt::format(
         "norm '{}': the number of {} must be a whole number of at least 1, as in {}2", name, what, prefix));
   }

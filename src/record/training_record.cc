@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 
+#include "core/read_number.h"
 #include "normscope/error.h"
 #include "record/json.h"
 
@@ -93,10 +93,7 @@ std::uint64_t float_hash(std::string_view settings, const TensorFile& file) {
 std::optional<std::uint64_t> number(const TensorFile& file, const char* name) {
   const auto found = file.metadata().find(name);
   if (found == file.metadata().end()) return std::nullopt;
-  const char *begin = found->second.data(), *end = begin + found->second.size();
-  std::uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+  return read_number<std::uint64_t>(found->second);
 }
 
 }  // namespace

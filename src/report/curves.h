@@ -17,6 +17,8 @@ struct CurveFigure {
     std::string name;
     std::vector<double> x, y;
     std::vector<double> low, high;  // a band, e.g. the 95 % interval over seeds; empty: none
+    std::string run = {};           // "seed 2": tells curves of one name, and so of one colour, apart
+    std::string full_name() const { return run.empty() ? name : name + ", " + run; }
   };
   // A published value, a hollow diamond in the colour of the curve of the same name.
   struct Mark {

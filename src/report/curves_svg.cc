@@ -14,13 +14,18 @@ using Panel = CurveFigure::Panel;
 using Curve = CurveFigure::Curve;
 
 // Layout, in pixels.
-constexpr double kWidth = 1100, kEdge = 12, kColumnGap = 20, kHeight = 260;
-constexpr double kTitle = 34, kBelow = 52, kRight = 26, kAxisTitle = 26, kTickGap = 8;
+constexpr double kHeight = 260, kBelow = 52, kRight = 26, kAxisTitle = 26, kTickGap = 8;
 constexpr std::size_t kMostHints = 60;  // per curve: nearer ones could not be pointed at
 
 struct Spot {
   double x, y;
 };
+
+// The name is what the legend switches; what a curve is called in the numbers is said where that differs.
+std::string attributes(const Curve& curve) {
+  return draw::named(curve.name) +
+         (curve.run.empty() ? "" : draw::attribute("data-curve", curve.full_name()));
+}
 
 // Names of curves come first, those that only marks have after them.
 struct Styles {
@@ -144,15 +149,14 @@ std::string line_of(const Curve& curve, const Frame& frame, std::size_t style) {
       dots += fmt::format(
           "<circle class=\"dot\"{} data-x=\"{}\" data-y=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" "
           "fill=\"{}\"/>\n",
-          draw::named(curve.name), curve.x[run[0]], curve.y[run[0]], line[0].x, line[0].y,
-          draw::colour(style));
+          attributes(curve), curve.x[run[0]], curve.y[run[0]], line[0].x, line[0].y, draw::colour(style));
     }
   }
   if (path.empty()) return dots;
   return fmt::format(
              "<path class=\"line\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" "
              "stroke-linejoin=\"round\" stroke-dasharray=\"{}\"/>\n",
-             draw::named(curve.name), path, draw::colour(style), draw::dash(style)) +
+             attributes(curve), path, draw::colour(style), draw::dash(style)) +
          dots;
 }
 
@@ -188,12 +192,12 @@ std::string band_of(const Curve& curve, const Frame& frame, std::size_t style) {
   std::string svg;
   if (!area.empty()) {
     svg += fmt::format("<path class=\"band\"{} d=\"{}\" fill=\"{}\" fill-opacity=\"0.16\"/>\n",
-                       draw::named(curve.name), area, draw::colour(style));
+                       attributes(curve), area, draw::colour(style));
   }
   if (!bars.empty()) {
     svg +=
         fmt::format("<path class=\"bars\"{} d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-opacity=\"0.5\"/>\n",
-                    draw::named(curve.name), bars, draw::colour(style));
+                    attributes(curve), bars, draw::colour(style));
   }
   return svg;
 }
@@ -208,12 +212,11 @@ std::string hints_of(const Curve& curve, const Frame& frame) {
   const std::size_t count = std::min(kMostHints, shown.size());
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t i = shown[shown.size() <= kMostHints ? k : k * (shown.size() - 1) / (kMostHints - 1)];
-    std::string words = fmt::format("{}, x {:.6g}: y {:.4g}", curve.name, curve.x[i], curve.y[i]);
+    std::string words = fmt::format("{}, x {:.6g}: y {:.4g}", curve.full_name(), curve.x[i], curve.y[i]);
     if (has_band(curve) && std::isfinite(curve.low[i]) && std::isfinite(curve.high[i]))
       words += fmt::format(" [{:.4g} … {:.4g}]", curve.low[i], curve.high[i]);
     svg += fmt::format("<circle class=\"point\"{} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
-                       draw::named(curve.name), frame.x.at(curve.x[i]), frame.y.at(curve.y[i]),
-                       draw::hint(words));
+                       attributes(curve), frame.x.at(curve.x[i]), frame.y.at(curve.y[i]), draw::hint(words));
   }
   return svg;
 }
@@ -266,10 +269,8 @@ std::string axes(const Frame& frame, double widest) {
   const double label = frame.x.from - kTickGap - widest - 10;
   labels += draw::fitted_text(middle, frame.y.from + 38, "text-anchor=\"middle\"", frame.panel.x_label,
                               draw::kFont, frame.x.to - frame.x.from);
-  labels += draw::fitted_text(
-      label, height,
-      fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", label, height),
-      frame.panel.y_label, draw::kFont, kHeight);
+  labels += draw::fitted_text(label, height, draw::upwards(label, height), frame.panel.y_label, draw::kFont,
+                              kHeight);
   // Said in words too, or an empty panel might be taken for a broken one.
   if (frame.empty) labels += draw::text(middle, height, "text-anchor=\"middle\"", "nothing to draw");
   return svg + labels;
@@ -323,35 +324,27 @@ std::vector<draw::LegendEntry> legend_of(const CurveFigure& figure, Styles& styl
 
 std::string curves_svg(const CurveFigure& figure) {
   Styles styles;
-  const draw::Legend legend = draw::legend(legend_of(figure, styles), kEdge, kEdge, kWidth - 2 * kEdge);
-  const bool alone = figure.panels.size() == 1;
-  const double column = alone ? kWidth - 2 * kEdge : (kWidth - 2 * kEdge - kColumnGap) / 2;
+  const draw::Sheet sheet{.legend = legend_of(figure, styles),
+                          .panels = figure.panels.size(),
+                          .height = kHeight + kBelow,
+                          .wide_if_one = true,
+                          .caption = figure.caption};
+  const double column = sheet.panels == 1 ? draw::Sheet::kWidth - 2 * draw::kEdge : draw::Sheet::kColumn;
   std::vector<Frame> frames;
   double widest = 0;
   for (const Panel& panel : figure.panels) {
     frames.push_back(frame_of(panel, column));
     for (const Tick& tick : frames.back().y_ticks) widest = std::max(widest, tick.width);
   }
-  std::string svg;
-  double bottom = kEdge + legend.height;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
+  return draw::sheet_svg(sheet, [&](std::size_t i, double left, double top) {
     Frame& frame = frames[i];
-    const std::size_t row = i / 2;
-    const double left = kEdge + (i % 2 == 0 ? 0 : column + kColumnGap);
-    const double top =
-        kEdge + legend.height + kTitle + static_cast<double>(row) * (kTitle + kHeight + kBelow);
     frame.x.from = left + kAxisTitle + widest;
     frame.x.to = left + column - kRight;
-    frame.y.from = bottom = top + kHeight;
+    frame.y.from = top + kHeight;
     frame.y.to = top;
-    bottom += kBelow;
     frame.x_ticks = draw::ticks(frame.x, true);
-    svg += panel_svg(frame, styles, widest);
-  }
-  const auto lines = draw::wrapped(figure.caption, draw::kCaptionFont, kWidth - 2 * kEdge);
-  svg += draw::caption(lines, kEdge, bottom);
-  const double height = bottom + draw::kCaptionLine * static_cast<double>(lines.size()) + kEdge;
-  return draw::open_svg(kWidth, height) + legend.svg + svg + "</svg>\n";
+    return panel_svg(frame, styles, widest);
+  });
 }
 
 }  // namespace normscope

@@ -63,6 +63,10 @@ std::string fitted_text(double x, double y, std::string_view attributes, std::st
   return marked_text(x, y, attributes, escape_markup(begin) + "…" + hint(words));
 }
 
+std::string upwards(double x, double y) {
+  return fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y);
+}
+
 double text_width(std::string_view words, double size) {
   double width = 0;
   while (!words.empty()) {
@@ -153,13 +157,29 @@ Legend legend(const std::vector<LegendEntry>& entries, double left, double top, 
   return legend;
 }
 
-std::string caption(const std::vector<std::string>& lines, double left, double top) {
-  std::string svg;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    svg += text(left, top + kCaptionLine * static_cast<double>(i + 1),
-                fmt::format("font-size=\"{}\"", kCaptionFont), lines[i]);
+std::string captioned(const std::string& body, std::string_view words, double width, double bottom) {
+  constexpr double font = 11.5, line = 16;
+  std::string caption;
+  for (const std::string& part : wrapped(words, font, width - 2 * kEdge))
+    caption += text(kEdge, bottom += line, fmt::format("font-size=\"{}\"", font), part);
+  return open_svg(width, bottom + kEdge) + body + caption + "</svg>\n";
+}
+
+std::string sheet_svg(const Sheet& sheet,
+                      const std::function<std::string(std::size_t, double, double)>& panel) {
+  const double width = sheet.panels == 1 && !sheet.wide_if_one ? Sheet::kColumn + 2 * kEdge : Sheet::kWidth;
+  const Legend above = legend(sheet.legend, kEdge, kEdge, width - 2 * kEdge);
+  std::string svg = above.svg;
+  double bottom = kEdge + above.height;
+  for (std::size_t i = 0; i < sheet.panels; ++i) {
+    const double left = kEdge + (i % 2 == 0 ? 0 : Sheet::kColumn + Sheet::kColumnGap);
+    const std::size_t row = i / 2;
+    const double top =
+        kEdge + above.height + Sheet::kTitle + static_cast<double>(row) * (Sheet::kTitle + sheet.height);
+    svg += panel(i, left, top);
+    bottom = top + sheet.height + sheet.after;
   }
-  return svg;
+  return captioned(svg, sheet.caption, width, bottom);
 }
 
 }  // namespace normscope::draw

@@ -1,6 +1,7 @@
 #pragma once
 // What the figures share: text that fits, colours told apart by everyone, legends, axes with round ticks.
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ std::string text(double x, double y, std::string_view attributes, std::string_vi
 // As text(), shortened to the room there is; the whole is then the hint.
 std::string fitted_text(double x, double y, std::string_view attributes, std::string_view words, double size,
                         double room);
+
+// Attributes of a text that is read upwards, with its middle at (x, y).
+std::string upwards(double x, double y);
 
 // Estimated, rather too wide than too narrow: the reader's font is not known.
 double text_width(std::string_view words, double size);
@@ -60,9 +64,25 @@ struct Legend {
 };
 Legend legend(const std::vector<LegendEntry>& entries, double left, double top, double width);
 
-// Lines of small text from `top` on.
-std::string caption(const std::vector<std::string>& lines, double left, double top);
-inline constexpr double kCaptionFont = 11.5, kCaptionLine = 16;
+inline constexpr double kEdge = 12;  // around a figure
+// A figure of what is drawn down to `bottom`, and small words below.
+std::string captioned(const std::string& body, std::string_view words, double width, double bottom);
+
+// Panels two per row under one legend, with a caption below.
+struct Sheet {
+  static constexpr double kWidth = 1100, kColumnGap = 20, kTitle = 34;  // kTitle: above a panel
+  static constexpr double kColumn = (kWidth - 2 * kEdge - kColumnGap) / 2;
+
+  std::vector<LegendEntry> legend;
+  std::size_t panels = 0;
+  double height = 0;         // of a panel
+  double after = 0;          // the last row
+  bool wide_if_one = false;  // a panel alone is as wide as two, rather than the sheet half as wide
+  std::string caption;
+};
+// panel(i, left, top): the markup of a panel whose title stands above `top`.
+std::string sheet_svg(const Sheet& sheet,
+                      const std::function<std::string(std::size_t, double, double)>& panel);
 
 // Finite, and far enough from overflow that differences and squares of shares stay finite.
 bool drawable(double value);

@@ -28,7 +28,7 @@ std::string curves_csv(const CurveFigure& figure) {
   for (const auto& panel : figure.panels) {
     for (const auto& curve : panel.curves) {
       for (std::size_t i = 0; i < draw::length(curve); ++i) {
-        csv += fmt::format("{},{},{},{},{},{}\n", csv_field(panel.title), csv_field(curve.name),
+        csv += fmt::format("{},{},{},{},{},{}\n", csv_field(panel.title), csv_field(curve.full_name()),
                            all_digits(curve.x[i]), all_digits(curve.y[i]),
                            draw::has_band(curve) ? all_digits(curve.low[i]) : "",
                            draw::has_band(curve) ? all_digits(curve.high[i]) : "");

@@ -84,8 +84,7 @@ std::string axes(const HeatmapFigure& figure, const Layout& layout, double left,
   const double middle = left + std::max(kNote, layout.cell_width * static_cast<double>(figure.x.size())) / 2;
   svg += text(middle, bottom + 35, "text-anchor=\"middle\"", figure.x_label);
   const double y = (top + bottom) / 2, x = left - 40;
-  svg += text(x, y, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y),
-              figure.y_label);
+  svg += text(x, y, draw::upwards(x, y), figure.y_label);
   return svg;
 }
 
@@ -153,8 +152,7 @@ std::string colour_bar(const HeatmapFigure::Row& row, double left, double top, d
   }
   svg += text(left + 20, top + height - 3, "", "none");
   const double x = left + 74, y = top + height / 2;
-  return svg + text(x, y, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y),
-                    row.scale);
+  return svg + text(x, y, draw::upwards(x, y), row.scale);
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 namespace normscope {
 namespace {
 
-using draw::text;
+using draw::kEdge, draw::text;
 using Panel = LayerHeadFigure::Panel;
 
 // Layout, in pixels: panels two per row.
-constexpr double kEdge = 12, kLeft = 58, kTitle = 40, kBelow = 48, kGap = 40, kBar = 116;
+constexpr double kLeft = 58, kTitle = 40, kBelow = 48, kGap = 40, kBar = 116;
 constexpr double kMostWidth = 420, kMostHeight = 420, kLargestCell = 34, kNarrowestPanel = 150, kWritten = 26,
                  kTitleFont = 13.5;
 
@@ -123,8 +123,7 @@ std::string axes(const LayerHeadFigure& figure, const Layout& layout, double lef
   }
   const double x = left - 38, y = top + height / 2;
   return svg + text(left + width / 2, top + height + 35, "text-anchor=\"middle\"", "head") +
-         text(x, y, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y),
-              "layer");
+         text(x, y, draw::upwards(x, y), "layer");
 }
 
 std::string colour_bar(const LayerHeadFigure& figure, const Scale& scale, bool gaps, double left,
@@ -153,9 +152,7 @@ std::string colour_bar(const LayerHeadFigure& figure, const Scale& scale, bool g
         text(left + 20, top + height + 25, "", "n/a");
   }
   const double x = left + 98, y = top + height / 2;
-  return svg + draw::fitted_text(
-                   x, y, fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", x, y),
-                   figure.scale, draw::kFont, height + 60);
+  return svg + draw::fitted_text(x, y, draw::upwards(x, y), figure.scale, draw::kFont, height + 60);
 }
 
 }  // namespace
@@ -185,9 +182,7 @@ std::string layer_head_svg(const LayerHeadFigure& figure) {
   svg += colour_bar(figure, scale, gaps, kEdge + static_cast<double>(columns) * column, kEdge + kTitle);
   const std::size_t rows = (figure.panels.size() + 1) / 2;
   const double bottom = kEdge + std::max(static_cast<double>(rows) * row, kTitle + 200);
-  const auto lines = draw::wrapped(figure.caption, draw::kCaptionFont, width - 2 * kEdge);
-  const double height = bottom + draw::kCaptionLine * static_cast<double>(lines.size()) + kEdge;
-  return draw::open_svg(width, height) + svg + draw::caption(lines, kEdge, bottom) + "</svg>\n";
+  return draw::captioned(svg, figure.caption, width, bottom);
 }
 
 std::string layer_head_csv(const LayerHeadFigure& figure) {

@@ -86,10 +86,7 @@ std::string matrix_svg(const Panel& panel, double left, double top) {
     svg += text(left - 6, top + at + 4, "text-anchor=\"end\" font-size=\"11\"", std::to_string(i));
   }
   const double middle = top + kTile / 2;
-  svg +=
-      text(left - 46, middle,
-           fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", left - 46, middle),
-           "token");
+  svg += text(left - 46, middle, draw::upwards(left - 46, middle), "token");
   const std::string shade = cells.across < n ? "; shade: share of the pairs in a cell" : "";
   return svg + text(left + kTile / 2, top + kTile + 18, "text-anchor=\"middle\"", "attends to" + shade);
 }

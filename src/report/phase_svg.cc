@@ -15,8 +15,7 @@ using Map = PhaseFigure::Map;
 using MarkKind = PhaseFigure::MarkKind;
 
 // Layout, in pixels.
-constexpr double kWidth = 1100, kEdge = 12, kColumnGap = 20, kTitle = 34, kHeight = 430;
-constexpr double kColumn = (kWidth - 2 * kEdge - kColumnGap) / 2;
+constexpr double kHeight = 430, kColumn = draw::Sheet::kColumn;
 constexpr double kRadius = 158, kArrows = kRadius + 15, kLabels = kRadius + 38;
 constexpr double kMap = 340, kMapLeft = 84, kMapTop = 6;
 constexpr double kTurn = 2 * std::numbers::pi, kPi = std::numbers::pi;
@@ -240,10 +239,7 @@ std::string map_svg(const Map& map, draw::Names& names, double left, double top)
   const double label = x0 - 52, middle = y0 + kMap / 2;
   svg += draw::fitted_text(x0 + kMap / 2, y0 + kMap + 38, "text-anchor=\"middle\"", map.x_label, draw::kFont,
                            kMap);
-  svg += draw::fitted_text(
-      label, middle,
-      fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 {:.1f} {:.1f})\"", label, middle),
-      map.y_label, draw::kFont, kMap);
+  svg += draw::fitted_text(label, middle, draw::upwards(label, middle), map.y_label, draw::kFont, kMap);
   return svg + draw::fitted_text(x0 + kMap / 2, y0 + kMap + 60, "text-anchor=\"middle\" font-size=\"11.5\"",
                                  map.note, 11.5, kColumn);
 }
@@ -296,23 +292,16 @@ std::vector<draw::LegendEntry> legend_of(const PhaseFigure& figure, draw::Names&
 std::string phase_svg(const PhaseFigure& figure) {
   draw::Names names;
   for (const std::string& name : figure.order) names.index_of(name);
-  const std::size_t count = figure.panels.size() + figure.maps.size();
-  const double width = count == 1 ? kColumn + 2 * kEdge : kWidth, inner = width - 2 * kEdge;
-  const draw::Legend legend = draw::legend(legend_of(figure, names), kEdge, kEdge, inner);
-  std::string svg = legend.svg;
-  double bottom = kEdge + legend.height;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double left = kEdge + (i % 2 == 0 ? 0 : kColumn + kColumnGap);
-    const std::size_t row = i / 2;
-    const double top = kEdge + legend.height + kTitle + static_cast<double>(row) * (kTitle + kHeight);
-    svg += i < figure.panels.size() ? panel_svg(figure.panels[i], names, left, top)
-                                    : map_svg(figure.maps[i - figure.panels.size()], names, left, top);
-    bottom = top + kHeight + 8;
-  }
-  const auto lines = draw::wrapped(figure.caption, draw::kCaptionFont, inner);
-  svg += draw::caption(lines, kEdge, bottom);
-  const double height = bottom + draw::kCaptionLine * static_cast<double>(lines.size()) + kEdge;
-  return draw::open_svg(width, height) + svg + "</svg>\n";
+  const std::size_t panels = figure.panels.size();
+  return draw::sheet_svg({.legend = legend_of(figure, names),
+                          .panels = panels + figure.maps.size(),
+                          .height = kHeight,
+                          .after = 8,
+                          .caption = figure.caption},
+                         [&](std::size_t i, double left, double top) {
+                           return i < panels ? panel_svg(figure.panels[i], names, left, top)
+                                             : map_svg(figure.maps[i - panels], names, left, top);
+                         });
 }
 
 std::string phase_csv(const PhaseFigure& figure) {

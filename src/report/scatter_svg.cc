@@ -15,8 +15,7 @@ using Group = ScatterFigure::Group;
 using Point = ScatterFigure::Point;
 
 // Layout, in pixels.
-constexpr double kWidth = 1100, kEdge = 12, kColumnGap = 20, kTitle = 34, kHeight = 430;
-constexpr double kColumn = (kWidth - 2 * kEdge - kColumnGap) / 2;
+constexpr double kHeight = 430, kColumn = draw::Sheet::kColumn;
 constexpr double kRadius = 168;  // of the largest point
 constexpr double kTriad = 34;
 constexpr double kAzimuth = 20, kElevation = 9;  // of the viewer, in degrees; page.js turns on from there
@@ -206,21 +205,13 @@ std::vector<draw::LegendEntry> legend_of(const ScatterFigure& figure, Styles& st
 
 std::string scatter_svg(const ScatterFigure& figure) {
   Styles styles;
-  const double width = figure.panels.size() == 1 ? kColumn + 2 * kEdge : kWidth, inner = width - 2 * kEdge;
-  const draw::Legend legend = draw::legend(legend_of(figure, styles), kEdge, kEdge, inner);
-  std::string svg = legend.svg;
-  double bottom = kEdge + legend.height;
-  for (std::size_t i = 0; i < figure.panels.size(); ++i) {
-    const std::size_t row = i / 2;
-    const double left = kEdge + (i % 2 == 0 ? 0 : kColumn + kColumnGap);
-    const double top = kEdge + legend.height + kTitle + static_cast<double>(row) * (kTitle + kHeight);
-    svg += panel_svg(figure.panels[i], styles, left, top);
-    bottom = top + kHeight + 8;
-  }
-  const auto lines = draw::wrapped(figure.caption, draw::kCaptionFont, inner);
-  svg += draw::caption(lines, kEdge, bottom);
-  const double height = bottom + draw::kCaptionLine * static_cast<double>(lines.size()) + kEdge;
-  return draw::open_svg(width, height) + svg + "</svg>\n";
+  return draw::sheet_svg(
+      {.legend = legend_of(figure, styles),
+       .panels = figure.panels.size(),
+       .height = kHeight,
+       .after = 8,
+       .caption = figure.caption},
+      [&](std::size_t i, double left, double top) { return panel_svg(figure.panels[i], styles, left, top); });
 }
 
 }  // namespace normscope

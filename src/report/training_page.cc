@@ -52,16 +52,30 @@ std::vector<std::string> norms_of(std::span<const TrainingSeries> series) {
   return norms;
 }
 
-CurveFigure::Curve curve_of(std::span<const TrainingSeries> series, const std::string& norm,
-                            Measure measure) {
-  std::map<double, std::vector<double>> by_step;
+// What was measured of one norm: a curve per seed.
+std::vector<CurveFigure::Curve> runs_of(std::span<const TrainingSeries> series, const std::string& norm,
+                                        Measure measure) {
+  std::vector<CurveFigure::Curve> runs;
   for (const TrainingSeries& each : series) {
     if (each.norm != norm) continue;
+    CurveFigure::Curve run{norm, {}, {}, {}, {}, fmt::format("seed {}", each.seed)};
     for (const auto& row : each.rows) {
-      if (std::isfinite(row.values[measure])) by_step[row.step].push_back(row.values[measure]);
+      if (!std::isfinite(row.values[measure])) continue;
+      run.x.push_back(row.step);
+      run.y.push_back(row.values[measure]);
     }
+    if (!run.x.empty()) runs.push_back(std::move(run));
   }
-  const Quantity& quantity = kQuantities[measure];
+  return runs;
+}
+
+// The interval of two values is so wide that it says less than they do, and would fill the panel.
+CurveFigure::Curve mean_of(std::span<const CurveFigure::Curve> runs, const std::string& norm,
+                           const Quantity& quantity) {
+  std::map<double, std::vector<double>> by_step;
+  for (const CurveFigure::Curve& run : runs) {
+    for (std::size_t i = 0; i < run.x.size(); ++i) by_step[run.x[i]].push_back(run.y[i]);
+  }
   CurveFigure::Curve curve;
   curve.name = norm;
   bool band = false;
@@ -75,12 +89,21 @@ CurveFigure::Curve curve_of(std::span<const TrainingSeries> series, const std::s
     }
     curve.x.push_back(step);
     curve.y.push_back(interval.mean);
-    curve.low.push_back(std::max(interval.low, quantity.least));
-    curve.high.push_back(std::min(interval.high, quantity.most));
-    band = band || interval.count > 1;
+    const bool shown = interval.count > 2;
+    curve.low.push_back(shown ? std::max(interval.low, quantity.least) : std::nan(""));
+    curve.high.push_back(shown ? std::min(interval.high, quantity.most) : std::nan(""));
+    band = band || shown;
   }
   if (!band) curve.low.clear(), curve.high.clear();
   return curve;
+}
+
+// Of two seeds both curves, of more their mean.
+std::vector<CurveFigure::Curve> curves_of(std::span<const TrainingSeries> series, const std::string& norm,
+                                          Measure measure) {
+  std::vector<CurveFigure::Curve> runs = runs_of(series, norm, measure);
+  if (runs.size() == 2) return runs;
+  return {mean_of(runs, norm, kQuantities[measure])};
 }
 
 std::string last_value(std::span<const TrainingSeries> series, const std::string& norm, Measure measure,
@@ -91,6 +114,17 @@ std::string last_value(std::span<const TrainingSeries> series, const std::string
       values.push_back(each.rows.back().values[measure]);
   }
   return mean_or_both(values, digits, factor, {.none = "–"});
+}
+
+std::string over_seeds_in_words(const CurveFigure& figure) {
+  bool means = false, both = false;
+  for (const CurveFigure::Panel& panel : figure.panels) {
+    for (const CurveFigure::Curve& curve : panel.curves) (curve.run.empty() ? means : both) = true;
+  }
+  std::string text =
+      means ? "Means over seeds; bands are their 95 % intervals. A gap is where some seeds end." : "";
+  if (both) text += fmt::format("{}Of two seeds both curves are drawn.", means ? " " : "");
+  return text;
 }
 
 std::string seeds_of(std::span<const TrainingSeries> series) {
@@ -121,7 +155,9 @@ CurveFigure training_curves(std::span<const TrainingSeries> series, const Traini
     panel.x_label = "training step";
     panel.y_label = kQuantities[m].unit;
     panel.log_y = kQuantities[m].log;
-    for (const std::string& norm : norms_of(series)) panel.curves.push_back(curve_of(series, norm, m));
+    for (const std::string& norm : norms_of(series)) {
+      for (CurveFigure::Curve& curve : curves_of(series, norm, m)) panel.curves.push_back(std::move(curve));
+    }
     for (const CurveFigure::Mark& mark : marks[m]) {
       if (mark.x <= last) panel.marks.push_back(mark);
     }
@@ -133,8 +169,7 @@ Figure training_figure(std::span<const TrainingSeries> series, const TrainingMar
                        const std::string& settings) {
   CurveFigure curves = training_curves(series, marks);
   const std::size_t left_out = thin(curves, kMostPoints);
-  Figure figure{"training", "Training, by norm",
-                "Means over seeds; bands are their 95 % intervals. A gap is where some seeds end."};
+  Figure figure{"training", "Training, by norm", over_seeds_in_words(curves)};
   const bool published = std::any_of(curves.panels.begin(), curves.panels.end(),
                                      [](const auto& panel) { return !panel.marks.empty(); });
   if (published) figure.caption += " Diamonds are the values the paper published.";

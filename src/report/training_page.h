@@ -22,7 +22,7 @@ TrainingAbout about_sentiment();
 using TrainingMarks = std::array<std::vector<CurveFigure::Mark>, TrainingSeries::measures.size()>;
 
 // A panel for each measure that the series have. One curve per norm: the mean over its seeds, with its 95 %
-// interval. Marks beyond the last step are left out.
+// interval where there are three or more; of two seeds both curves. Marks beyond the last step are left out.
 CurveFigure training_curves(std::span<const TrainingSeries> series, const TrainingMarks& marks);
 // Thinned to what pixels can show, which the caption then says.
 Figure training_figure(std::span<const TrainingSeries> series, const TrainingMarks& marks,

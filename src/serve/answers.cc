@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <set>
 
+#include "core/read_number.h"
 #include "embedded.h"
 #include "record/json.h"
 #include "report/curves.h"
@@ -71,13 +71,6 @@ Answer moved(std::string address) {
   return given;
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
 // The first name is the number of a root.
 struct Place {
   std::size_t root;
@@ -86,7 +79,7 @@ struct Place {
 };
 std::optional<Place> place_of(const Site& site, const std::optional<Names>& path) {
   if (!path || path->names.empty()) return std::nullopt;
-  const auto root = whole_number(path->names.front());
+  const auto root = read_number<std::uint64_t>(path->names.front());
   if (!root || *root >= site.roots.size() || path->names.front() != std::to_string(*root))
     return std::nullopt;
   return Place{*root, {path->names.begin() + 1, path->names.end()}, path->directory};
@@ -136,7 +129,7 @@ std::optional<Log> log_of(const Site& site, std::string_view target) {
 Answer metrics_answer(const Site& site, std::string_view target) {
   const auto log = log_of(site, target);
   if (!log) return refusal(404, "run must name a run with a metrics.jsonl, such as run=0/fig2.");
-  const auto from = whole_number(query_value(target, "from").value_or("0"));
+  const auto from = read_number<std::uint64_t>(query_value(target, "from").value_or("0"));
   auto lines = from ? lines_from(log->file, *from, kMostLines) : std::nullopt;
   if (!lines)
     return refusal(

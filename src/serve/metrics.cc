@@ -59,7 +59,8 @@ std::string shown_name(const std::string& name) {
 }
 
 CurveFigure::Curve single(const Metrics::Series& series, std::size_t measure) {
-  CurveFigure::Curve curve{shown_name(series.name), {}, {}, {}, {}};
+  CurveFigure::Curve curve{
+      shown_name(series.name), {}, {}, {}, {}, series.seed.empty() ? "" : "seed " + series.seed};
   for (const Metrics::Point& point : series.points) {
     curve.x.push_back(point.step);
     curve.y.push_back(value_of(point, measure));
@@ -94,11 +95,6 @@ CurveFigure::Curve mean(const std::vector<const Metrics::Series*>& seeds, std::s
     curve.high.push_back(column.count == 0 ? kNothing : column.high);
   }
   return curve;
-}
-
-std::string spaced(std::string name) {
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name;
 }
 
 }  // namespace

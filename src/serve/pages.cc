@@ -34,11 +34,6 @@ std::string file_size(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-std::string spaced(std::string name) {
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name;
-}
-
 std::string root_name(const fs::path& root) {
   const std::string name = root.filename().string();
   return name.empty() ? root.string() : name;

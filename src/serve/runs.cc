@@ -171,6 +171,11 @@ std::string setting_text(std::string_view name, const Json& value) {
   return all ? "all" : brief(value);
 }
 
+std::string spaced(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
 std::string brief(const Json& value) {
   if (value.is_null()) return "–";
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";

@@ -49,6 +49,8 @@ RunList find_runs_below(const std::filesystem::path& root, std::size_t root_inde
 std::optional<Json> run_config(const Folder& folder);
 State state_of(const Folder& folder);
 
+// "held_out_loss" as words.
+std::string spaced(std::string name);
 // One line for a value that may be anything; long lists of numbers by their ends.
 std::string brief(const Json& value);
 // The same of a setting: no layers or heads in particular are all.

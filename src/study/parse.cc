@@ -3,23 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <system_error>
 
+#include "core/read_number.h"
 #include "normscope/error.h"
 
 namespace normscope {
-namespace {
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TensorPlace tensor_place(const std::string& text) {
   for (const std::string_view extension : {".npz:", ".safetensors:"}) {
@@ -42,16 +33,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 double parse_number(std::string_view text, std::string_view what, double low, double high) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool read = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-  if (read && value >= low && value <= high) return value;
+  const auto value = read_number<double>(text);
+  if (value && std::isfinite(*value) && *value >= low && *value <= high) return *value;
   throw InputError(fmt::format("{} takes a number from {:g} to {:g}, not '{}'.", what, low, high, text));
 }
 
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
                           std::uint64_t high) {
-  const auto value = whole_number(text);
+  const auto value = read_number<std::uint64_t>(text);
   if (value && *value >= low && *value <= high) return *value;
   throw InputError(fmt::format("{} takes a whole number from {} to {}, not '{}'.", what, low, high, text));
 }
@@ -62,10 +51,8 @@ std::uint64_t require_count(std::uint64_t value, std::string_view what, std::uin
 }
 
 double parse_non_negative(std::string_view text, std::string_view what) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= 0 && std::isfinite(value))
-    return value;
+  const auto value = read_number<double>(text);
+  if (value && *value >= 0 && std::isfinite(*value)) return *value;
   throw InputError(fmt::format("{} takes a finite number of at least 0, not '{}'.", what, text));
 }
 
@@ -78,7 +65,7 @@ std::vector<std::size_t> parse_range(std::string_view text, std::string_view wha
                     what, low, high, text, why));
   };
   const auto number = [&](std::string_view digits, std::size_t least) {
-    const auto value = whole_number(digits);
+    const auto value = read_number<std::uint64_t>(digits);
     if (!value) throw wrong("is none of these");
     if (*value < least || *value > high) throw wrong("is out of range");
     return static_cast<std::size_t>(*value);

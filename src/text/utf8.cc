@@ -1,10 +1,6 @@
 #include "text/utf8.h"
 
 namespace normscope::text {
-std::size_t utf8_size(char32_t c) {
-  return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-}
-
 void append_utf8(std::string& to, char32_t c) {
   const auto push = [&](char32_t byte) { to.push_back(static_cast<char>(byte)); };
   if (c < 0x80) {

@@ -10,7 +10,6 @@
 
 namespace normscope::text {
 
-std::size_t utf8_size(char32_t c);
 void append_utf8(std::string& to, char32_t c);
 std::u32string characters(std::string_view valid);
 std::string utf8(std::u32string_view characters);

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/dispatch.h"
 #include "train/layers/cross_entropy-inl.h"
 #include "train/layers/feed_forward-inl.h"
 #include "train/layers/norm-inl.h"
@@ -204,12 +205,11 @@ void measure(const BagTables<T>& tables, const BagBatch& batch, const BagChunk& 
   BagChunkRun<T>(tables, batch).measure(chunk, total);
 }
 
-BagKernels<float> float_kernels() {
-  return {gradient<float>, measure<float>};
+template <class T>
+BagKernels<T> kernels() {
+  return {gradient<T>, measure<T>};
 }
-BagKernels<double> double_kernels() {
-  return {gradient<double>, measure<double>};
-}
+NORMSCOPE_KERNELS(BagKernels);
 
 }  // namespace
 }  // namespace normscope::HWY_NAMESPACE
@@ -218,19 +218,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace normscope {
 
-HWY_EXPORT(float_kernels);
-HWY_EXPORT(double_kernels);
-
-template <class T>
-BagKernels<T> bag_kernels() {
-  if constexpr (sizeof(T) == 4) {
-    return HWY_DYNAMIC_DISPATCH(float_kernels)();
-  } else {
-    return HWY_DYNAMIC_DISPATCH(double_kernels)();
-  }
-}
-template BagKernels<float> bag_kernels();
-template BagKernels<double> bag_kernels();
+NORMSCOPE_EXPORT_KERNELS(BagKernels, bag_kernels);
 
 }  // namespace normscope
 #endif

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/dispatch.h"
 #include "train/layers/cross_entropy-inl.h"
 #include "train/layers/encoder_layer-inl.h"
 #include "train/parameters.h"
@@ -148,12 +149,11 @@ void logits(const GenericJob<T>& job, std::span<T> values) {
   GenericRun<T>(job).logits(values);
 }
 
-GenericKernels<float> float_kernels() {
-  return {gradient<float>, measure<float>, logits<float>};
+template <class T>
+GenericKernels<T> kernels() {
+  return {gradient<T>, measure<T>, logits<T>};
 }
-GenericKernels<double> double_kernels() {
-  return {gradient<double>, measure<double>, logits<double>};
-}
+NORMSCOPE_KERNELS(GenericKernels);
 
 }  // namespace
 }  // namespace normscope::HWY_NAMESPACE
@@ -162,19 +162,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace normscope {
 
-HWY_EXPORT(float_kernels);
-HWY_EXPORT(double_kernels);
-
-template <class T>
-GenericKernels<T> generic_kernels() {
-  if constexpr (sizeof(T) == 4) {
-    return HWY_DYNAMIC_DISPATCH(float_kernels)();
-  } else {
-    return HWY_DYNAMIC_DISPATCH(double_kernels)();
-  }
-}
-template GenericKernels<float> generic_kernels();
-template GenericKernels<double> generic_kernels();
+NORMSCOPE_EXPORT_KERNELS(GenericKernels, generic_kernels);
 
 }  // namespace normscope
 #endif

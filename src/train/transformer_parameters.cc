@@ -53,47 +53,41 @@ NormSpec layer_norm(double eps) {
   return norm;
 }
 
+// What both published models have in common: 4 layers of width 8 with 4 heads, and dropout 0.1.
+TransformerSpec published(std::string family, std::size_t vocabulary, std::size_t positions,
+                          std::size_t feed_forward, Activation activation, Placement placement) {
+  TransformerSpec spec;
+  spec.model.family = std::move(family);
+  spec.model.vocabulary = vocabulary;
+  spec.model.layers = 4;
+  spec.model.positions = positions;
+  BlockSpec& block = spec.model.block;
+  block.width = 8;
+  block.heads = 4;
+  block.feed_forward = feed_forward;
+  block.activation = activation;
+  block.placement = placement;
+  block.dropout = 0.1;
+  return spec;
+}
+
 }  // namespace
 
 TransformerSpec published_language_model() {
-  TransformerSpec spec;
-  ModelSpec& model = spec.model;
-  model.family = "gpt2";
-  model.vocabulary = 50'257;
-  model.layers = 4;
-  model.positions = 1024;
-  model.causal = true;
-  model.head = ModelSpec::Head::linear;
-  model.tied = true;
-  model.final_norm = layer_norm(1e-5);
-  BlockSpec& block = model.block;
-  block.width = 8;
-  block.heads = 4;
-  block.feed_forward = 32;
-  block.activation = Activation::gelu_tanh;
-  block.placement = Placement::pre;
-  block.norm = layer_norm(1e-5);
-  block.norm.affine = false;
-  block.feed_forward_norm = layer_norm(1e-5);
-  block.dropout = 0.1;
+  TransformerSpec spec = published("gpt2", 50'257, 1024, 32, Activation::gelu_tanh, Placement::pre);
+  spec.model.causal = true;
+  spec.model.head = ModelSpec::Head::linear;
+  spec.model.tied = true;
+  spec.model.final_norm = layer_norm(1e-5);
+  spec.model.block.norm = layer_norm(1e-5);
+  spec.model.block.norm.affine = false;
+  spec.model.block.feed_forward_norm = layer_norm(1e-5);
   spec.query_key_value_bias = false;
   return spec;
 }
 
 TransformerSpec published_sentiment_model() {
-  TransformerSpec spec;
-  ModelSpec& model = spec.model;
-  model.family = "bert";
-  model.vocabulary = 28'996;
-  model.layers = 4;
-  model.positions = 512;
-  BlockSpec& block = model.block;
-  block.width = 8;
-  block.heads = 4;
-  block.feed_forward = 3072;
-  block.activation = Activation::gelu;
-  block.placement = Placement::post;
-  block.dropout = 0.1;
+  TransformerSpec spec = published("bert", 28'996, 512, 3072, Activation::gelu, Placement::post);
   spec.types = 2;
   spec.classes = 2;
   return spec;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "train/dispatch.h"
 #include "train/layers/transformer_layer-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -126,12 +127,11 @@ void backward(const TransformerJob<T>& job, const T* doutputs, std::span<double>
   TransformerTexts<T>(job).backward(doutputs, gradient, dembeddings);
 }
 
-TransformerKernels<float> float_texts() {
-  return {forward<float>, backward<float>};
+template <class T>
+TransformerKernels<T> kernels() {
+  return {forward<T>, backward<T>};
 }
-TransformerKernels<double> double_texts() {
-  return {forward<double>, backward<double>};
-}
+NORMSCOPE_KERNELS(TransformerKernels);
 
 }  // namespace
 }  // namespace normscope::HWY_NAMESPACE
@@ -140,19 +140,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace normscope {
 
-HWY_EXPORT(float_texts);
-HWY_EXPORT(double_texts);
-
-template <class T>
-TransformerKernels<T> transformer_kernels() {
-  if constexpr (sizeof(T) == 4) {
-    return HWY_DYNAMIC_DISPATCH(float_texts)();
-  } else {
-    return HWY_DYNAMIC_DISPATCH(double_texts)();
-  }
-}
-template TransformerKernels<float> transformer_kernels();
-template TransformerKernels<double> transformer_kernels();
+NORMSCOPE_EXPORT_KERNELS(TransformerKernels, transformer_kernels);
 
 }  // namespace normscope
 #endif

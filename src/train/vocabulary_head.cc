@@ -13,6 +13,7 @@
 #include <numbers>
 #include <vector>
 
+#include "train/dispatch.h"
 #include "train/products-inl.h"
 
 #ifndef NORMSCOPE_TRAIN_VOCABULARY_HEAD_ONCE
@@ -157,12 +158,11 @@ void head_words(const Head<T>& head, std::size_t block, const T* log_sums, const
     std::copy_n(sums.data() + k * kWords, kWords, de + k * head.padded_words + begin);
 }
 
-VocabularyHeadKernels<float> float_head() {
-  return {head_tokens<float>, head_words<float>};
+template <class T>
+VocabularyHeadKernels<T> kernels() {
+  return {head_tokens<T>, head_words<T>};
 }
-VocabularyHeadKernels<double> double_head() {
-  return {head_tokens<double>, head_words<double>};
-}
+NORMSCOPE_KERNELS(VocabularyHeadKernels);
 
 }  // namespace
 }  // namespace normscope::HWY_NAMESPACE
@@ -171,17 +171,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace normscope {
 
-HWY_EXPORT(float_head);
-HWY_EXPORT(double_head);
+NORMSCOPE_EXPORT_KERNELS(VocabularyHeadKernels, head_kernels);
 
 template <class T>
 std::vector<double> vocabulary_losses(VocabularyHead<T> head, T* dx, T* dwords, const Executor& executor) {
-  VocabularyHeadKernels<T> kernels;
-  if constexpr (sizeof(T) == 4) {
-    kernels = HWY_DYNAMIC_DISPATCH(float_head)();
-  } else {
-    kernels = HWY_DYNAMIC_DISPATCH(double_head)();
-  }
+  const auto kernels = head_kernels<T>();
   const std::size_t V = head.vocabulary, d = head.width, N = head.tokens;
   head.padded_words = (V + head.kWords - 1) / head.kWords * head.kWords;
   double longest = 0;

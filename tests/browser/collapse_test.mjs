@@ -110,8 +110,8 @@ test('Collapse: a wrong mask gets the sentence of the core, beside the mask, unt
 test('Collapse: an address from anyone shows a sentence, not a broken page', async t => {
   for (const query of ['n=abc', 'mask=%3Cimg%20src=x%3E', 'norm=x', 'variant=y', 'value=jordan:z', 'seed=-1', 'temp=-3', 'place=up', 'start=nowhere', 'd=1e9', 'layers=0']) {
     const opened = await open(t, page(query));
-    await opened.locator('.depth-error:not([hidden])').first().waitFor();
-    assert.equal(await opened.locator('.depth-error:not([hidden])').count(), 1, query);
+    await opened.locator('.control-error:not([hidden])').first().waitFor();
+    assert.equal(await opened.locator('.control-error:not([hidden])').count(), 1, query);
     assert.deepEqual(opened.problems, [], query);
     await opened.context().browser().close();
   }

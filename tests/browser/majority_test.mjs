@@ -121,7 +121,7 @@ test('Majority: what cannot be drawn or read gets the sentence of the core', asy
   await opened.getByTestId('majority-lead-error').waitFor({ state: 'hidden' });
   for (const query of ['norm=layrnorm', 'seed=x', 'classes=99', 'rate=-1', 'steps=0', 'samples=1']) {
     const wrong = await open(t, page(query));
-    await wrong.locator('.depth-error:not([hidden])').first().waitFor();
+    await wrong.locator('.control-error:not([hidden])').first().waitFor();
     assert.deepEqual(wrong.problems, [], query);
     await wrong.context().browser().close();
   }

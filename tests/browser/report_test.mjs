@@ -117,6 +117,33 @@ test('the pointer and the arrow keys read the values of all curves', async t => 
   assert.match(await page.locator('#live').textContent(), /^training step 5\n.*layernorm/s);
 });
 
+test('of two seeds both curves are read, zoomed by themselves, and hidden together', async t => {
+  const out = path.join(temporaryDirectory(t), 'two');
+  normscope(...quick.train.slice(0, -1), '2', '--quiet', '--out', out);
+  const page = await open(t, path.join(out, 'report.html'));
+  await ready(page);
+  const panel = page.locator('[data-kind="xy"]').nth(1), frame = panel.locator('.frame'), box = await frame.boundingBox();
+  assert.equal(await panel.locator('.band').count(), 0);
+  const lines = () => panel.locator('.line[data-name="layernorm"]').evaluateAll(all => all.map(line => line.getAttribute('d')));
+  await page.mouse.move(box.x + box.width / 2, box.y + 20);
+  assert.match(await page.locator('#hint').textContent(), /layernorm, seed \d+: [\d.]+\n(.*\n)*.*layernorm, seed \d+: /);
+  const before = await lines();
+  await frame.focus();
+  await page.keyboard.press('+');
+  const zoomed = await lines();
+  assert.equal(zoomed.length, 2);
+  assert.notEqual(zoomed[0], zoomed[1]);
+  assert.notDeepEqual(zoomed, before);
+  const entry = page.locator('figure').first().getByRole('button', { name: 'layernorm' });
+  assert.equal(await entry.count(), 1);
+  await entry.click();
+  assert.equal(await panel.locator('.line[data-name="layernorm"][display="none"]').count(), 2);
+  await page.keyboard.press('0');
+  await page.mouse.move(box.x + box.width / 2, box.y + 20);
+  assert.doesNotMatch(await page.locator('#hint').textContent(), /layernorm/);
+  assert.deepEqual(page.problems, []);
+});
+
 test('cells of heat maps and masks are reached by arrow keys', async t => {
   const directory = temporaryDirectory(t);
   const heat = await open(t, make(directory, 'heatmap'));

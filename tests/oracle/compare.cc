@@ -82,15 +82,8 @@ Draw make_draw(std::uint64_t seed, std::uint64_t index) {
 }
 
 Tally& Tally::operator+=(const Tally& other) {
-  keys += other.keys;
-  selectable += other.selectable;
-  tied += other.tied;
-  unselectable += other.unselectable;
-  wrong += other.wrong;
-  invalid += other.invalid;
-  exact_path += other.exact_path;
-  rounded += other.rounded;
-  reduced += other.reduced;
+  add_fields(*this, other, &Tally::keys, &Tally::selectable, &Tally::tied, &Tally::unselectable,
+             &Tally::wrong, &Tally::invalid, &Tally::exact_path, &Tally::rounded, &Tally::reduced);
   return *this;
 }
 
@@ -127,9 +120,7 @@ Comparison compare_draw(std::uint64_t seed, std::uint64_t index) {
          " coordinates");
     return comparison;
   }
-  Matrix<double> kept(n, decided.kept.size());
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t c = 0; c < kept.cols(); ++c) kept(i, c) = draw.keys(i, decided.kept[c]);
+  const Matrix<double> kept = on_coordinates(draw.keys, decided.kept);
   const ExactKeys on_kept(reduced ? kept.view() : draw.keys.view(), draw.offsets);
   if (reduced) tally.reduced = n;
 

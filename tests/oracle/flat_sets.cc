@@ -331,13 +331,8 @@ FlatSet draw_flat_set(std::uint64_t seed, std::uint64_t index, std::size_t large
 }
 
 FlatTally& FlatTally::operator+=(FlatTally&& other) {
-  sets += other.sets;
-  keys += other.keys;
-  wrong_rank += other.wrong_rank;
-  wrong += other.wrong;
-  within_errors += other.within_errors;
-  not_robust += other.not_robust;
-  invalid += other.invalid;
+  add_fields(*this, other, &FlatTally::sets, &FlatTally::keys, &FlatTally::wrong_rank, &FlatTally::wrong,
+             &FlatTally::within_errors, &FlatTally::not_robust, &FlatTally::invalid);
   std::move(other.failures.begin(), other.failures.end(), std::back_inserter(failures));
   return *this;
 }
@@ -394,12 +389,7 @@ FlatTally compare_flat_set(std::uint64_t seed, std::uint64_t index, std::size_t 
 
   // On the coordinates kept, verdicts and certificates are exact.
   if (n * d > 300 || decided.rank == 0) return tally;
-  Matrix<double> kept = set.keys;
-  if (!decided.kept.empty()) {
-    kept = Matrix<double>(n, decided.kept.size());
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t c = 0; c < decided.kept.size(); ++c) kept(i, c) = set.keys(i, decided.kept[c]);
-  }
+  const Matrix<double> kept = decided.kept.empty() ? set.keys : on_coordinates(set.keys, decided.kept);
   const ExactKeys exact(kept.view(), {}), all(set.keys.view(), {});
   for (std::size_t i = 0; i < n; ++i) {
     const KeyVerdict& key = decided.keys[i];

@@ -167,4 +167,11 @@ Verdict oracle_verdict(MatrixView<const double> keys, std::span<const double> of
   return oracle_verdict(ExactKeys(keys, offsets), i);
 }
 
+Matrix<double> on_coordinates(const Matrix<double>& keys, std::span<const std::size_t> kept) {
+  Matrix<double> result(keys.rows(), kept.size());
+  for (std::size_t i = 0; i < keys.rows(); ++i)
+    for (std::size_t c = 0; c < kept.size(); ++c) result(i, c) = keys(i, kept[c]);
+  return result;
+}
+
 }  // namespace normscope::oracle

@@ -36,4 +36,13 @@ Verdict verdict_of(const Support& support);
 Verdict oracle_verdict(const ExactKeys& keys, std::size_t i);
 Verdict oracle_verdict(MatrixView<const double> keys, std::span<const double> offsets, std::size_t i);
 
+// The keys on some of their coordinates.
+Matrix<double> on_coordinates(const Matrix<double>& keys, std::span<const std::size_t> kept);
+
+// Tallies add up field by field.
+template <class Tally, class... Fields>
+void add_fields(Tally& sum, const Tally& other, Fields... fields) {
+  ((sum.*fields += other.*fields), ...);
+}
+
 }  // namespace normscope::oracle

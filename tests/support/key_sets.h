@@ -42,9 +42,9 @@ inline Matrix<double> lattice(Random& random, std::size_t n, std::size_t d, std:
   return keys;
 }
 
-inline std::vector<double> gaussian_list(Random& random, std::size_t n) {
+inline std::vector<double> gaussian_list(Random& random, std::size_t n, double size = 1) {
   std::vector<double> list(n);
-  for (double& value : list) value = random.normal();
+  for (double& value : list) value = size * random.normal();
   return list;
 }
 

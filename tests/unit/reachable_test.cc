@@ -11,23 +11,11 @@
 
 #include "normscope/error.h"
 #include "normscope/random.h"
+#include "support/key_sets.h"
 #include "support/message.h"
 
 namespace normscope {
 namespace {
-
-Matrix<double> gaussian(Random& random, std::size_t n, std::size_t d) {
-  Matrix<double> keys(n, d);
-  for (std::size_t i = 0; i < n; ++i)
-    for (double& value : keys[i]) value = random.normal();
-  return keys;
-}
-
-std::vector<double> gaussian_list(Random& random, std::size_t n, double size) {
-  std::vector<double> list(n);
-  for (double& value : list) value = size * random.normal();
-  return list;
-}
 
 double score(const Matrix<double>& keys, std::span<const double> offsets, std::span<const double> query,
              std::size_t i) {
@@ -103,8 +91,8 @@ void expect_certificates(const Matrix<double>& keys, std::span<const double> off
   }
 }
 
-ReachableSet decide(const Matrix<double>& keys, std::span<const double> offsets, const QueryBall& ball,
-                    Margins margins = Margins::exact) {
+ReachableSet decide_in(const Matrix<double>& keys, std::span<const double> offsets, const QueryBall& ball,
+                       Margins margins = Margins::exact) {
   ReachableOptions options;
   options.margins = margins;
   return decide_reachable(keys.view(), offsets, ball, options, Executor(1));
@@ -117,7 +105,7 @@ TEST(Reachable, MarginsAreThoseOfQueriesTriedAllAround) {
     const Matrix<double> keys = gaussian(random, 12, 2);
     const std::vector<double> offsets = gaussian_list(random, 12, 1);
     const QueryBall ball{gaussian_list(random, 2, round % 2), 0.3 + 0.1 * round};
-    const ReachableSet set = decide(keys, offsets, ball);
+    const ReachableSet set = decide_in(keys, offsets, ball);
     expect_certificates(keys, offsets, ball, set);
     EXPECT_EQ(set.undecided, 0u);
     for (std::size_t i = 0; i < keys.rows(); ++i) {
@@ -148,7 +136,7 @@ TEST(Reachable, ManyDimensionsComeWithCertificatesForEveryKeyAndMargins) {
         const std::vector<double> offsets = gaussian_list(random, n, 2);
         const QueryBall ball{gaussian_list(random, d, 1), radius};
         for (const Margins margins : {Margins::exact, Margins::bound}) {
-          const ReachableSet set = decide(keys, offsets, ball, margins);
+          const ReachableSet set = decide_in(keys, offsets, ball, margins);
           expect_certificates(keys, offsets, ball, set);
           EXPECT_EQ(set.undecided, 0u) << n << " × " << d << ", radius " << radius;
           if (margins == Margins::bound) continue;
@@ -166,10 +154,10 @@ TEST(Reachable, WithoutOffsetsVerdictsAreThoseOfUnboundedQueriesWhereverZeroLies
     const Matrix<double> keys = gaussian(random, 60, 4);
     const KeySet unbounded = decide_keys(keys.view(), {}, {}, Executor(1));
     const QueryBall ball{{0.5, -0.5, 0.5, 0.4}, 1};
-    const ReachableSet set = decide(keys, {}, ball);
+    const ReachableSet set = decide_in(keys, {}, ball);
     expect_certificates(keys, {}, ball, set);
     EXPECT_EQ(set.counts.unselectable, unbounded.counts.unselectable);
-    const ReachableSet around_zero = decide(keys, {}, {{}, 3});
+    const ReachableSet around_zero = decide_in(keys, {}, {{}, 3});
     for (std::size_t i = 0; i < keys.rows(); ++i) {
       EXPECT_EQ(set.keys[i].verdict, unbounded.keys[i].verdict);
       EXPECT_NEAR(around_zero.keys[i].margin, 3 * unbounded.keys[i].margin, 1e-11);
@@ -179,18 +167,18 @@ TEST(Reachable, WithoutOffsetsVerdictsAreThoseOfUnboundedQueriesWhereverZeroLies
 
 TEST(Reachable, ABallAwayFromZeroLosesKeysThatUnboundedQueriesSelect) {
   const Matrix<double> keys(4, 1, {-1, 0, 1, 0.5});
-  const ReachableSet set = decide(keys, {}, {{2}, 1});
+  const ReachableSet set = decide_in(keys, {}, {{2}, 1});
   EXPECT_EQ(set.keys[2].verdict, Verdict::selectable);
   EXPECT_EQ(set.keys[0].verdict, Verdict::unselectable);
   EXPECT_NEAR(set.keys[2].margin, 1.5, 1e-12);
   EXPECT_NEAR(set.keys[0].margin, -2, 1e-12);  // q = 1 is the kindest to −1
-  EXPECT_EQ(decide(keys, {}, {{2}, 3}).keys[0].verdict, Verdict::selectable);
+  EXPECT_EQ(decide_in(keys, {}, {{2}, 3}).keys[0].verdict, Verdict::selectable);
 }
 
 TEST(Reachable, EqualKeysTieAndCoverEachOther) {
   const Matrix<double> keys(4, 2, {1, 0, 1, 0, -1, 0.5, -1, -0.5});
   for (const QueryBall& ball : {QueryBall{{}, 2}, QueryBall{{3, 0}, 1}}) {
-    const ReachableSet set = decide(keys, {}, ball);
+    const ReachableSet set = decide_in(keys, {}, ball);
     for (const std::size_t i : {0, 1}) {
       EXPECT_EQ(set.keys[i].verdict, Verdict::tied);
       EXPECT_EQ(set.keys[i].margin, 0);
@@ -204,7 +192,7 @@ TEST(Reachable, EqualKeysTieAndCoverEachOther) {
 TEST(Reachable, EqualKeysWithDifferentOffsetsAreToldApart) {
   const Matrix<double> keys(3, 1, {1, 1, -1});
   const std::vector<double> offsets = {0.5, 0, 0};
-  const ReachableSet set = decide(keys, offsets, {{}, 10});
+  const ReachableSet set = decide_in(keys, offsets, {{}, 10});
   EXPECT_EQ(set.keys[0].verdict, Verdict::selectable);
   EXPECT_EQ(set.keys[1].verdict, Verdict::unselectable);
   EXPECT_NEAR(set.keys[0].margin, 0.5, 1e-12);
@@ -213,21 +201,21 @@ TEST(Reachable, EqualKeysWithDifferentOffsetsAreToldApart) {
 
 TEST(Reachable, OneKeyIsSelectableAndKeysThatAreAllEqualTie) {
   const Matrix<double> one(1, 3, {1, 2, 3}), equal(2, 1, {4, 4});
-  const ReachableSet alone = decide(one, {}, {{1, 1, 1}, 2});
+  const ReachableSet alone = decide_in(one, {}, {{1, 1, 1}, 2});
   EXPECT_EQ(alone.keys[0].verdict, Verdict::selectable);
   EXPECT_TRUE(std::isinf(alone.keys[0].margin));
-  const ReachableSet both = decide(equal, {}, {{}, 2});
+  const ReachableSet both = decide_in(equal, {}, {{}, 2});
   EXPECT_EQ(both.counts.tied, 2u);
   EXPECT_EQ(both.keys[0].margin, 0);
 }
 
 TEST(Reachable, RadiusZeroComparesScoresUnderTheCentreExactly) {
   const Matrix<double> keys(4, 2, {1, 0, 0, 1, 0.5, 0.5, -1, -1});
-  const ReachableSet tied = decide(keys, {}, {{1, 1}, 0});
+  const ReachableSet tied = decide_in(keys, {}, {{1, 1}, 0});
   for (const std::size_t i : {0, 1, 2}) EXPECT_EQ(tied.keys[i].verdict, Verdict::tied);
   EXPECT_EQ(tied.keys[3].verdict, Verdict::unselectable);
   const std::vector<double> offsets = {0, 0x1p-60, 0, 0};
-  const ReachableSet told_apart = decide(keys, offsets, {{1, 1}, 0});
+  const ReachableSet told_apart = decide_in(keys, offsets, {{1, 1}, 0});
   EXPECT_EQ(told_apart.keys[1].verdict, Verdict::selectable);
   EXPECT_EQ(told_apart.keys[0].verdict, Verdict::unselectable);
 }
@@ -236,7 +224,7 @@ TEST(Reachable, AMarginThatRoundingHidesIsCalledUndecided) {
   // Offsets that lie on a line but for rounding, and the ball ends where 0 would be the best query.
   const Matrix<double> keys(3, 1, {-1, 0.1, 1});
   const std::vector<double> offsets = {-1, 0.1, 1};
-  const ReachableSet set = decide(keys, offsets, {{}, 2});
+  const ReachableSet set = decide_in(keys, offsets, {{}, 2});
   EXPECT_FALSE(set.keys[1].verdict.has_value());
   EXPECT_EQ(set.undecided, 1u);
   EXPECT_LE(set.keys[1].margin, 0);
@@ -329,7 +317,8 @@ TEST(Reachable, KeysOfLowerRankAreDecidedInTheirHull) {
     for (std::size_t c = 0; c < 6; ++c) keys(i, c) = c < 3 ? flat(i, c) : 2.0;
   const std::vector<double> offsets = gaussian_list(random, 40, 1);
   const QueryBall ball{{1, 0, -1, 5, 5, 5}, 1.5};
-  const ReachableSet set = decide(keys, offsets, ball), inside = decide(flat, offsets, {{1, 0, -1}, 1.5});
+  const ReachableSet set = decide_in(keys, offsets, ball),
+                     inside = decide_in(flat, offsets, {{1, 0, -1}, 1.5});
   EXPECT_EQ(set.rank, 3u);
   expect_certificates(keys, offsets, ball, set);
   for (std::size_t i = 0; i < 40; ++i) {
@@ -353,7 +342,7 @@ TEST(Reachable, AnEllipsoidOfQueriesIsABallForTheMappedKeys) {
     const std::vector<double> offsets = ellipsoid.offsets(keys.view());
     EXPECT_EQ(offsets.empty(), full);
     // A z + c for z on the sphere, and the same query of the ball: Qᵀz + g, which query() takes back.
-    const ReachableSet set = decide(mapped, offsets, ellipsoid.ball());
+    const ReachableSet set = decide_in(mapped, offsets, ellipsoid.ball());
     for (std::size_t i = 0; i < keys.rows(); ++i) {
       const std::vector<double> query = ellipsoid.query(set.keys[i].witness);
       EXPECT_NEAR(lead(keys, {}, query, i), lead(mapped, offsets, set.keys[i].witness, i), 1e-10);
@@ -373,7 +362,7 @@ TEST(Reachable, AnEllipsoidOfQueriesIsABallForTheMappedKeys) {
 TEST(Reachable, WrongInputIsASentence) {
   const Matrix<double> keys(2, 2, {1, 2, 3, 4});
   const auto refused = [&](std::vector<double> centre, double radius, std::vector<double> offsets) {
-    return message_of([&] { decide(keys, offsets, {std::move(centre), radius}); });
+    return message_of([&] { decide_in(keys, offsets, {std::move(centre), radius}); });
   };
   EXPECT_NE(refused({1}, 1, {}).find("has 1 coordinates, the keys have 2"), std::string::npos);
   EXPECT_NE(refused({}, -1, {}).find("radius of the queries is -1"), std::string::npos);

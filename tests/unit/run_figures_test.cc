@@ -22,7 +22,8 @@ TrainingSeries series(const std::string& norm, std::uint64_t seed, double offset
 }
 
 TEST(TrainingFigure, BandsAreIntervalsOverSeeds) {
-  const std::vector<TrainingSeries> all = {series("a", 1, 0), series("a", 2, 1), series("b", 1, 0)};
+  const std::vector<TrainingSeries> all = {series("a", 1, 0), series("a", 2, 0.5), series("a", 3, 1),
+                                           series("b", 1, 0)};
   TrainingMarks marks;
   marks[0] = {{"a", 10, 1.5, "read"}, {"a", 1000, 1, "beyond"}};
   const CurveFigure figure = training_curves(all, marks);
@@ -37,6 +38,32 @@ TEST(TrainingFigure, BandsAreIntervalsOverSeeds) {
   EXPECT_NE(training_verdict(all).find("b: 50.0 %"), std::string::npos);
   EXPECT_EQ(training_table(all).rows.size(), 3u);
   EXPECT_EQ(count(training_figure(all, marks, "").svg, "class=\"band\""), 4u);
+}
+
+TEST(TrainingFigure, OfTwoSeedsBothCurvesAreDrawn) {
+  const std::vector<TrainingSeries> all = {series("a", 1, 0), series("a", 2, 1), series("b", 1, 0)};
+  const CurveFigure figure = training_curves(all, {});
+  const auto& curves = figure.panels[0].curves;
+  ASSERT_EQ(curves.size(), 3u);
+  EXPECT_EQ(curves[0].y, (std::vector<double>{1, 1}));
+  EXPECT_EQ(curves[1].y, (std::vector<double>{2, 2}));
+  EXPECT_EQ(curves[0].name, curves[1].name);  // one colour, one entry of the legend
+  const Figure drawn = training_figure(all, {}, "");
+  EXPECT_EQ(count(drawn.svg, "class=\"band\""), 0u);
+  EXPECT_EQ(count(drawn.svg, "data-toggle=\"a\""), 1u);
+  EXPECT_EQ(count(drawn.svg, "class=\"line\" data-name=\"a\" data-curve=\"a, seed 2\""), 4u);
+  EXPECT_NE(drawn.csv.find("Training loss,\"a, seed 2\",10,2,,"), std::string::npos) << drawn.csv;
+  EXPECT_NE(drawn.caption.find("Of two seeds both curves are drawn."), std::string::npos) << drawn.caption;
+}
+
+TEST(TrainingFigure, WhereTwoOfThreeSeedsAreLeftThereIsNoBand) {
+  const std::vector<TrainingSeries> all = {series("a", 1, 0, 5), series("a", 2, 0.5, 5),
+                                           series("a", 3, 1, 3)};
+  const CurveFigure::Curve curve = training_curves(all, {}).panels[0].curves[0];
+  ASSERT_EQ(curve.x.back(), 40);
+  EXPECT_EQ(curve.y.back(), 1.25);
+  EXPECT_TRUE(std::isnan(curve.low.back()));
+  EXPECT_LT(curve.low.front(), curve.y.front());
 }
 
 TEST(TrainingTable, OfTwoSeedsShowsBothValues) {
@@ -127,8 +154,8 @@ TEST(RunsReport, NamesWhatDiffersAndOverlaysTrainings) {
   }
   const Page page = report.page({"1", "c", "isa", 0, 1});
   ASSERT_EQ(page.figures.size(), 1u);
-  EXPECT_EQ(count(page.figures[0].csv, "Training loss,a,"), 2u);
-  EXPECT_EQ(count(page.figures[0].csv, "Training loss,b,"), 2u);
+  EXPECT_EQ(count(page.figures[0].csv, "Training loss,\"a, seed 2\","), 2u);
+  EXPECT_EQ(count(page.figures[0].csv, "Training loss,\"b, seed 1\","), 2u);
   EXPECT_EQ(page.claims.rows[1][2], "at step 20 of 20");
   EXPECT_EQ(page.tables[0].rows[0], (std::vector<std::string>{"run", "norms", "steps"}));
   EXPECT_EQ(page.sections.size(), 2u);

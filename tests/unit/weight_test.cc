@@ -12,22 +12,10 @@
 #include "normscope/keys.h"
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
+#include "support/key_sets.h"
 
 namespace normscope {
 namespace {
-
-Matrix<double> gaussian(Random& random, std::size_t n, std::size_t d) {
-  Matrix<double> keys(n, d);
-  for (std::size_t i = 0; i < n; ++i)
-    for (double& value : keys[i]) value = random.normal();
-  return keys;
-}
-
-std::vector<double> gaussian_list(Random& random, std::size_t n) {
-  std::vector<double> list(n);
-  for (double& value : list) value = random.normal();
-  return list;
-}
 
 std::vector<KeyVerdict> weigh(const Matrix<double>& keys, std::span<const double> offsets, double radius) {
   KeyOptions options;

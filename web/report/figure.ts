@@ -15,9 +15,12 @@ function startLegend(figure: HTMLElement): void {
   if (!entries.length) return;
   const classes = entries.map(entry => entry.dataset.toggleClass).filter(name => name !== undefined);
   const selector = ['[data-name]', ...classes.map(name => `.${CSS.escape(name)}`)].join(',');
-  const targets = [...figure.querySelectorAll<HTMLElement | SVGElement>(selector)].filter(target => !target.closest('.entry'));
+  const targets = [...figure.querySelectorAll<HTMLElement | SVGElement>(selector)].filter(
+    target => !target.closest('.entry'),
+  );
   listenLegend(entries, hidden => {
-    const names = new Set<string | undefined>(), hiddenClasses: string[] = [];
+    const names = new Set<string | undefined>(),
+      hiddenClasses: string[] = [];
     for (const { dataset } of hidden) {
       if (dataset.toggleClass) hiddenClasses.push(dataset.toggleClass);
       else names.add(dataset.toggle);
@@ -36,7 +39,8 @@ function standalone(drawing: SVGSVGElement): string {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   for (const element of copy.querySelectorAll('.cross, .selection, .cursor, .frame')) element.remove();
   for (const element of [copy, ...copy.querySelectorAll<SVGElement>('*')]) {
-    for (const name of ['tabindex', 'role', 'aria-label', 'aria-labelledby', 'aria-pressed', 'style']) element.removeAttribute(name);
+    for (const name of ['tabindex', 'role', 'aria-label', 'aria-labelledby', 'aria-pressed', 'style'])
+      element.removeAttribute(name);
     if (!element.dataset.hint) continue;
     element.append(svg('title', {}, element.dataset.hint));
     delete element.dataset.hint;
@@ -45,12 +49,23 @@ function standalone(drawing: SVGSVGElement): string {
 }
 
 function dataTable({ header, rows }: Table): HTMLElement {
-  const most = 500, longest = 200;
-  const words = (field: string): string => (field.length > longest ? `${field.slice(0, longest)}… (${field.length} characters)` : field);
+  const most = 500,
+    longest = 200;
+  const words = (field: string): string =>
+    field.length > longest ? `${field.slice(0, longest)}… (${field.length} characters)` : field;
   const lines = rows.slice(0, most).map(row => html('tr', {}, ...row.map(field => html('td', {}, words(field)))));
-  return html('div', { class: 'data-table', tabindex: '0', role: 'region', 'aria-label': 'Data of the figure as a table' },
-    html('table', {}, html('tbody', {}, html('tr', {}, ...header.map(field => html('th', { scope: 'col' }, words(field)))), ...lines)),
-    rows.length > most ? html('p', { class: 'note' }, `The first ${most} of ${rows.length} rows; the CSV has all.`) : null);
+  return html(
+    'div',
+    { class: 'data-table', tabindex: '0', role: 'region', 'aria-label': 'Data of the figure as a table' },
+    html(
+      'table',
+      {},
+      html('tbody', {}, html('tr', {}, ...header.map(field => html('th', { scope: 'col' }, words(field)))), ...lines),
+    ),
+    rows.length > most
+      ? html('p', { class: 'note' }, `The first ${most} of ${rows.length} rows; the CSV has all.`)
+      : null,
+  );
 }
 
 // What is drawn, and what of it zooms.
@@ -62,9 +77,12 @@ function startDrawing(drawing: SVGSVGElement, table: () => Table | null): Part[]
   }
   drawing.setAttribute('role', 'group');
   const panels = [...drawing.querySelectorAll<SVGGElement>('.panel[data-kind="xy"]')];
-  const told = panels.length > 0 && new Set(panels.map(panel => panel.dataset.title)).size === panels.length ? table() : null;
+  const told =
+    panels.length > 0 && new Set(panels.map(panel => panel.dataset.title)).size === panels.length ? table() : null;
   const curves = told && curvesOf([told.header, ...told.rows]);
-  const plots = curves ? panels.map(panel => new Plot(panel, drawing, curves.get(panel.dataset.title!) ?? new Map())) : [];
+  const plots = curves
+    ? panels.map(panel => new Plot(panel, drawing, curves.get(panel.dataset.title!) ?? new Map()))
+    : [];
   const scenes = [...drawing.querySelectorAll<SVGGElement>('.panel[data-kind="3d"]')].map(panel => new Scene(panel));
   for (const group of drawing.querySelectorAll<SVGGElement>('.cells, .matrix')) startCells(group, drawing, table);
   drawing.addEventListener('pointermove', event => {
@@ -80,7 +98,8 @@ function startDrawing(drawing: SVGSVGElement, table: () => Table | null): Part[]
 export function startFigure(figure: HTMLElement): void {
   if (figure.dataset.ready) return;
   figure.dataset.ready = '1';
-  const drawing = figure.querySelector<SVGSVGElement>('.wide > svg'), tools = figure.querySelector<HTMLElement>('.tools')!;
+  const drawing = figure.querySelector<SVGSVGElement>('.wide > svg'),
+    tools = figure.querySelector<HTMLElement>('.tools')!;
   const data = figure.querySelector('script[type="application/json"]');
   const csv = (): string => (data ? JSON.parse(data.textContent!) : '');
   let read: Table | null | undefined;
@@ -106,15 +125,24 @@ export function startFigure(figure: HTMLElement): void {
     return made;
   };
   if (parts.length) {
-    tools.prepend(button('Zoom in', part => part.zoom?.(1.5)), button('Zoom out', part => part.zoom?.(1 / 1.5)), button('Reset view', part => part.reset()));
+    tools.prepend(
+      button('Zoom in', part => part.zoom?.(1.5)),
+      button('Zoom out', part => part.zoom?.(1 / 1.5)),
+      button('Reset view', part => part.reset()),
+    );
   }
   const toggle = tools.querySelector('[data-kind="table"]');
   toggle?.addEventListener('click', () => {
-    const open = toggle.getAttribute('aria-expanded') === 'true', shown = table();
+    const open = toggle.getAttribute('aria-expanded') === 'true',
+      shown = table();
     toggle.setAttribute('aria-expanded', String(!open));
     if (open) figure.querySelector('.data-table')?.remove();
     else if (shown) tools.after(dataTable(shown));
   });
-  tools.querySelector('[data-kind="svg"]')?.addEventListener('click', () => download(`${figure.id}.svg`, 'image/svg+xml', standalone(drawing!)));
-  tools.querySelector('[data-kind="csv"]')?.addEventListener('click', () => download(`${figure.id}.csv`, 'text/csv', csv()));
+  tools
+    .querySelector('[data-kind="svg"]')
+    ?.addEventListener('click', () => download(`${figure.id}.svg`, 'image/svg+xml', standalone(drawing!)));
+  tools
+    .querySelector('[data-kind="csv"]')
+    ?.addEventListener('click', () => download(`${figure.id}.csv`, 'text/csv', csv()));
 }

@@ -1,11 +1,13 @@
 // What stands under the pointer, and what is read aloud.
-const hint = document.getElementById('hint')!, live = document.getElementById('live')!;
+const hint = document.getElementById('hint')!,
+  live = document.getElementById('live')!;
 
 export function showHint(text: string | undefined, x: number, y: number): void {
   hint.hidden = !text;
   if (!text) return;
   hint.textContent = text;
-  const right = x + 14 + hint.offsetWidth > innerWidth, below = y + 14 + hint.offsetHeight > innerHeight;
+  const right = x + 14 + hint.offsetWidth > innerWidth,
+    below = y + 14 + hint.offsetHeight > innerHeight;
   hint.style.left = `${Math.max(4, right ? x - 14 - hint.offsetWidth : x + 14)}px`;
   hint.style.top = `${Math.max(4, below ? y - 14 - hint.offsetHeight : y + 14)}px`;
 }

@@ -9,13 +9,16 @@ const root = document.documentElement;
 root.classList.add('js');
 
 // Figures start as they come near: a report may have hundreds.
-const near = new IntersectionObserver(entries => {
-  for (const { isIntersecting, target } of entries) {
-    if (!isIntersecting) continue;
-    near.unobserve(target);
-    startFigure(target as HTMLElement);
-  }
-}, { rootMargin: '600px' });
+const near = new IntersectionObserver(
+  entries => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      near.unobserve(target);
+      startFigure(target as HTMLElement);
+    }
+  },
+  { rootMargin: '600px' },
+);
 for (const figure of document.querySelectorAll('figure')) {
   near.observe(figure);
   figure.addEventListener('focusin', () => startFigure(figure), { once: true });

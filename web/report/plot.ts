@@ -23,6 +23,9 @@ export function curvesOf(rows: string[][]): Map<string, Curves> | null {
   return panels;
 }
 
+// What an element's curve is called in the rows; the legend's name if that is enough.
+const curveOf = ({ dataset }: SVGElement): string | undefined => dataset.curve ?? dataset.name;
+
 const mostTold = 14; // curves in one hint
 let clips = 0;
 
@@ -42,14 +45,22 @@ export class Plot implements Part {
   private clip = '';
   private current: number | undefined;
 
-  constructor(private readonly panel: SVGGElement, private readonly drawing: SVGSVGElement, private readonly curves: Curves) {
+  constructor(
+    private readonly panel: SVGGElement,
+    private readonly drawing: SVGSVGElement,
+    private readonly curves: Curves,
+  ) {
     const [left, top, right, bottom] = numbers(panel.dataset.frame) as [number, number, number, number];
-    const logs = panel.dataset.log!, ends = (text: string | undefined): [number, number] => numbers(text) as [number, number];
+    const logs = panel.dataset.log!,
+      ends = (text: string | undefined): [number, number] => numbers(text) as [number, number];
     this.box = { x: left, y: top, width: right - left, height: bottom - top };
     this.x = new Axis(ends(panel.dataset.x), logs.includes('x'), left, right);
     this.y = new Axis(ends(panel.dataset.y), logs.includes('y'), bottom, top);
     this.plot = panel.querySelector('.plot')!;
-    this.drawn = [...this.plot.querySelectorAll<SVGElement>('.line, .band, .bars')].map(element => ({ element, before: element.getAttribute('d')! }));
+    this.drawn = [...this.plot.querySelectorAll<SVGElement>('.line, .band, .bars')].map(element => ({
+      element,
+      before: element.getAttribute('d')!,
+    }));
     this.placed = [...this.plot.querySelectorAll<SVGElement>('.dot, .mark')];
     this.grid = panel.querySelector('.grid')!;
     this.ticks = panel.querySelector('.ticks')!;
@@ -58,8 +69,14 @@ export class Plot implements Part {
     const [xLabel, yLabel] = panel.dataset.axes!.split('\n');
     this.xLabel = xLabel || 'x';
     this.frame = svg('rect', {
-      class: 'frame', ...this.box, fill: 'none', 'pointer-events': 'all', tabindex: 0, role: 'application',
-      'aria-label': `${panel.dataset.title || 'Chart'}: ${yLabel || 'y'} over ${this.xLabel}. Left and right arrow keys ` +
+      class: 'frame',
+      ...this.box,
+      fill: 'none',
+      'pointer-events': 'all',
+      tabindex: 0,
+      role: 'application',
+      'aria-label':
+        `${panel.dataset.title || 'Chart'}: ${yLabel || 'y'} over ${this.xLabel}. Left and right arrow keys ` +
         'read values, plus and minus zoom, zero shows all.',
     });
     this.plot.before(this.frame);
@@ -70,16 +87,18 @@ export class Plot implements Part {
 
   private visible(): [string, CurvePoint[]][] {
     const hidden = new Set<string | undefined>();
-    for (const { element } of this.drawn) if (element.hasAttribute('display')) hidden.add(element.dataset.name);
+    for (const { element } of this.drawn) if (element.hasAttribute('display')) hidden.add(curveOf(element));
     for (const element of this.placed) {
-      if (element.hasAttribute('display') && element.classList.contains('dot')) hidden.add(element.dataset.name);
+      if (element.hasAttribute('display') && element.classList.contains('dot')) hidden.add(curveOf(element));
     }
     return [...this.curves].filter(([name]) => !name.startsWith('published: ') && !hidden.has(name));
   }
 
   private within({ x, y }: { x: number; y: number }, slack: number): boolean {
     const { box } = this;
-    return x >= box.x - slack && x <= box.x + box.width + slack && y >= box.y - slack && y <= box.y + box.height + slack;
+    return (
+      x >= box.x - slack && x <= box.x + box.width + slack && y >= box.y - slack && y <= box.y + box.height + slack
+    );
   }
 
   private listen(): void {
@@ -87,7 +106,8 @@ export class Plot implements Part {
     const zoom = listenZoom(panel, drawing, {
       frame: at => (this.within(at, 0) ? this.box : undefined),
       onBox: box => this.show(chosen(x, box.x, box.width, thinnest), chosen(y, box.y, box.height, thinnest)),
-      onWheel: (factor, at) => this.show(zoomed(x.window, factor, x.place(at.x)), zoomed(y.window, factor, y.place(at.y))),
+      onWheel: (factor, at) =>
+        this.show(zoomed(x.window, factor, x.place(at.x)), zoomed(y.window, factor, y.place(at.y))),
       onPan: by => this.show(moved(x.window, -x.share(by.x)), moved(y.window, -y.share(by.y))),
       onReset: () => this.reset(),
       onDrag: hideHint,
@@ -104,8 +124,15 @@ export class Plot implements Part {
     panel.addEventListener('pointerleave', () => this.leave());
     frame.addEventListener('blur', () => this.leave());
     const keys: Record<string, () => void> = {
-      '+': () => this.zoom(1.5), '=': () => this.zoom(1.5), '-': () => this.zoom(1 / 1.5), 0: () => this.reset(), Escape: () => this.leave(),
-      ArrowRight: () => this.step(1), ArrowLeft: () => this.step(-1), Home: () => this.step(-Infinity), End: () => this.step(Infinity),
+      '+': () => this.zoom(1.5),
+      '=': () => this.zoom(1.5),
+      '-': () => this.zoom(1 / 1.5),
+      0: () => this.reset(),
+      Escape: () => this.leave(),
+      ArrowRight: () => this.step(1),
+      ArrowLeft: () => this.step(-1),
+      Home: () => this.step(-Infinity),
+      End: () => this.step(Infinity),
     };
     frame.addEventListener('keydown', event => {
       const act = keys[event.key];
@@ -123,7 +150,8 @@ export class Plot implements Part {
   // Values of every curve at the x nearest to a pixel.
   private point(pixel: number, event: PointerEvent): void {
     const curves = this.visible();
-    let best = NaN, distance = Infinity;
+    let best = NaN,
+      distance = Infinity;
     for (const [, points] of curves) {
       for (const { x, y } of points) {
         if (!this.x.shows(x) || !this.y.shows(y)) continue;
@@ -141,19 +169,35 @@ export class Plot implements Part {
       if (point) values.push({ name, point });
     }
     values.sort((a, b) => b.point.y - a.point.y);
-    const lines = values.map(({ name, point }) => `${name}: ${short(point.y)}` +
-      (Number.isFinite(point.low) && Number.isFinite(point.high) ? ` [${short(point.low)} … ${short(point.high)}]` : ''));
+    const lines = values.map(
+      ({ name, point }) =>
+        `${name}: ${short(point.y)}` +
+        (Number.isFinite(point.low) && Number.isFinite(point.high)
+          ? ` [${short(point.low)} … ${short(point.high)}]`
+          : ''),
+    );
     if (lines.length > mostTold) lines.splice(mostTold, Infinity, `… and ${values.length - mostTold} more`);
     const text = `${this.xLabel} ${Number(x.toPrecision(8))}\n${lines.join('\n')}`;
-    const at = this.x.at(x), { box } = this, bottom = box.y + box.height;
+    const at = this.x.at(x),
+      { box } = this,
+      bottom = box.y + box.height;
     this.cross.replaceChildren();
     this.cross.removeAttribute('display');
     if (at >= box.x - 1 && at <= box.x + box.width + 1) {
-      this.cross.append(svg('path', { d: `M${at} ${box.y}V${bottom}`, stroke: 'currentColor', 'stroke-opacity': 0.5, 'stroke-dasharray': '3 3' }));
+      this.cross.append(
+        svg('path', {
+          d: `M${at} ${box.y}V${bottom}`,
+          stroke: 'currentColor',
+          'stroke-opacity': 0.5,
+          'stroke-dasharray': '3 3',
+        }),
+      );
       for (const { point } of values) {
         const y = this.y.at(point.y);
         if (y < box.y || y > bottom) continue;
-        this.cross.append(svg('circle', { cx: at, cy: y, r: 3.5, fill: 'none', stroke: 'currentColor', 'stroke-width': 1.5 }));
+        this.cross.append(
+          svg('circle', { cx: at, cy: y, r: 3.5, fill: 'none', stroke: 'currentColor', 'stroke-width': 1.5 }),
+        );
       }
     }
     if (event) showHint(text, event.clientX, event.clientY);
@@ -164,7 +208,8 @@ export class Plot implements Part {
 
   // To the next x that a visible curve has, in sight.
   private step(count: number): void {
-    const curves = this.visible(), all = new Set<number>();
+    const curves = this.visible(),
+      all = new Set<number>();
     for (const [, points] of curves) {
       for (const { x, y } of points) {
         if (!this.x.shows(x) || !this.y.shows(y)) continue;
@@ -172,7 +217,8 @@ export class Plot implements Part {
         if (at >= this.box.x - 0.5 && at <= this.box.x + this.box.width + 0.5) all.add(x);
       }
     }
-    const sorted = [...all].sort((a, b) => a - b), { current } = this;
+    const sorted = [...all].sort((a, b) => a - b),
+      { current } = this;
     if (!sorted.length) return say('Nothing is shown here.');
     let index = current === undefined ? -1 : sorted.findIndex(x => x >= current);
     if (index < 0) index = count > 0 && current === undefined ? -1 : sorted.length - 1;
@@ -213,16 +259,21 @@ export class Plot implements Part {
     }
     plot.setAttribute('clip-path', this.clip);
     for (const { element } of this.drawn) {
-      const points = this.curves.get(element.dataset.name!), kind = element.classList;
+      const points = this.curves.get(curveOf(element)!),
+        kind = element.classList;
       if (!points) continue;
       const path = kind.contains('line') ? linePath : kind.contains('band') ? bandPath : barsPath;
       element.setAttribute('d', path(points, x, y));
     }
     for (const element of this.placed) {
       const by = (axis: Axis, value: number): string => (axis.at(value) - axis.wholeAt(value)).toFixed(1);
-      element.setAttribute('transform', `translate(${by(x, Number(element.dataset.x))} ${by(y, Number(element.dataset.y))})`);
+      element.setAttribute(
+        'transform',
+        `translate(${by(x, Number(element.dataset.x))} ${by(y, Number(element.dataset.y))})`,
+      );
     }
-    const across = drawAxis(x, true, this.box), up = drawAxis(y, false, this.box);
+    const across = drawAxis(x, true, this.box),
+      up = drawAxis(y, false, this.box);
     set(this.grid, { d: across.grid + up.grid || 'M0 0' });
     this.ticks.replaceChildren(...across.labels, ...up.labels);
   }

@@ -2,12 +2,14 @@
 //
 // A factor depends on (seed, step, place, row, column) only: Philox 4×32 with 7 rounds (Salmon et al. 2011),
 // a 16-bit number per factor, so that the probability is a multiple of 2⁻¹⁶; what stays is divided by 1 − p
-// for that very p.
+// for that very p. Not the stream of model/dropout.h, in which the n-th number is the n-th value of a row: here
+// any tile is drawn by itself, in backward as in forward, and half as many words are drawn in fewer rounds.
 #ifndef NORMSCOPE_TRAIN_LAYERS_DROPOUT_REFERENCE
 #define NORMSCOPE_TRAIN_LAYERS_DROPOUT_REFERENCE
 #include <cmath>
 #include <cstdint>
 
+#include "normscope/random.h"
 #include "train/columns.h"
 
 namespace normscope {
@@ -22,17 +24,9 @@ namespace reference {
 
 // Of two rows and four columns eight apart, the numbers are the halves of Philox's four words.
 inline double dropout_factor(double p, const DropoutPlace& place, std::size_t row, std::size_t column) {
-  std::uint32_t x[4] = {static_cast<std::uint32_t>(row / 2 * 8 + column % 8),
-                        static_cast<std::uint32_t>(column / 32), place.place, place.step};
-  auto k0 = static_cast<std::uint32_t>(place.seed), k1 = static_cast<std::uint32_t>(place.seed >> 32);
-  for (int round = 0; round < 7; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-    const std::uint64_t a = std::uint64_t{0xD2511F53} * x[0], b = std::uint64_t{0xCD9E8D57} * x[2];
-    const auto high_a = static_cast<std::uint32_t>(a >> 32), high_b = static_cast<std::uint32_t>(b >> 32);
-    x[0] = high_b ^ x[1] ^ k0;
-    x[1] = static_cast<std::uint32_t>(b);
-    x[2] = high_a ^ x[3] ^ k1;
-    x[3] = static_cast<std::uint32_t>(a);
-  }
+  const auto x = philox({static_cast<std::uint32_t>(row / 2 * 8 + column % 8),
+                         static_cast<std::uint32_t>(column / 32), place.place, place.step},
+                        place.seed, 7);
   const std::uint32_t number = x[column % 32 / 8] >> (row % 2 * 16) & 0xffff;
   const double threshold = std::round(p * 65'536);
   return number < threshold ? 0 : 1 / (1 - threshold / 65'536);

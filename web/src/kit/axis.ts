@@ -14,7 +14,12 @@ export class Axis {
   private seen: ScaleContinuousNumeric<number, number>;
 
   // Values from ends[0] to ends[1] lie from `from` to `to` pixels.
-  constructor(ends: readonly [number, number], readonly log: boolean, readonly from: number, readonly to: number) {
+  constructor(
+    ends: readonly [number, number],
+    readonly log: boolean,
+    readonly from: number,
+    readonly to: number,
+  ) {
     this.all = this.seen = (log ? scaleLog : scaleLinear)(ends, [from, to]);
   }
 
@@ -70,17 +75,31 @@ export function chosen(axis: Axis, from: number, length: number, thinnest: numbe
 }
 
 export function tickText(tick: Tick, attributes: Record<string, string | number>): SVGTextElement {
-  return svg('text', attributes, tick.label, tick.power ? svg('tspan', { dy: -5, 'font-size': 9.5 }, tick.power) : null);
+  return svg(
+    'text',
+    attributes,
+    tick.label,
+    tick.power ? svg('tspan', { dy: -5, 'font-size': 9.5 }, tick.power) : null,
+  );
 }
 
 // The path of the lines through a plot at its ticks, and the labels beside it.
-export function drawAxis(axis: Axis, horizontal: boolean, { x, y, width, height }: Box, marks = ticks(axis, horizontal)) {
+export function drawAxis(
+  axis: Axis,
+  horizontal: boolean,
+  { x, y, width, height }: Box,
+  marks = ticks(axis, horizontal),
+) {
   let grid = '';
   const labels = marks.map(tick => {
     const at = axis.at(tick.value);
     grid += horizontal ? `M${at.toFixed(1)} ${y + height}V${y}` : `M${x} ${at.toFixed(1)}H${x + width}`;
-    return tickText(tick, horizontal
-      ? { x: at, y: y + height + 18, 'text-anchor': 'middle' } : { x: x - 8, y: at + 4, 'text-anchor': 'end' });
+    return tickText(
+      tick,
+      horizontal
+        ? { x: at, y: y + height + 18, 'text-anchor': 'middle' }
+        : { x: x - 8, y: at + 4, 'text-anchor': 'end' },
+    );
   });
   return { grid, labels };
 }

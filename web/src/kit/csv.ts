@@ -9,7 +9,8 @@ export function csv(rows: (string | number)[][]): string {
 
 export function parseCsv(text: string): string[][] {
   const rows: string[][] = [];
-  let row: string[] = [], at = 0;
+  let row: string[] = [],
+    at = 0;
   while (at < text.length) {
     let field = '';
     if (text[at] === '"') {

@@ -7,8 +7,24 @@ export function download(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-const styled = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linejoin', 'stroke-linecap', 'paint-order', 'opacity', 'fill-opacity',
-  'stroke-opacity', 'font-size', 'font-weight', 'font-family', 'text-anchor', 'dominant-baseline', 'visibility'];
+const styled = [
+  'fill',
+  'stroke',
+  'stroke-width',
+  'stroke-dasharray',
+  'stroke-linejoin',
+  'stroke-linecap',
+  'paint-order',
+  'opacity',
+  'fill-opacity',
+  'stroke-opacity',
+  'font-size',
+  'font-weight',
+  'font-family',
+  'text-anchor',
+  'dominant-baseline',
+  'visibility',
+];
 
 // A copy that stands alone: colours of the present theme written into it, on the page's ground.
 export function standaloneSvg(figure: SVGSVGElement): string {

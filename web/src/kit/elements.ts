@@ -11,11 +11,19 @@ function fill<T extends Element>(element: T, attributes: Attributes, children: C
   return element;
 }
 
-export function svg<Name extends keyof SVGElementTagNameMap>(name: Name, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[Name] {
+export function svg<Name extends keyof SVGElementTagNameMap>(
+  name: Name,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[Name] {
   return fill(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
 }
 
-export function html<Name extends keyof HTMLElementTagNameMap>(name: Name, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[Name] {
+export function html<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Name] {
   return fill(document.createElement(name), attributes, children);
 }
 
@@ -26,7 +34,8 @@ export function arcPath(x: number, y: number, inner: number, outer: number, from
     const middle = (from + to) / 2;
     return arcPath(x, y, inner, outer, from, middle) + arcPath(x, y, inner, outer, middle, to - 1e-9);
   }
-  const at = (radius: number, angle: number) => `${(x + radius * Math.cos(angle)).toFixed(2)} ${(y - radius * Math.sin(angle)).toFixed(2)}`;
+  const at = (radius: number, angle: number) =>
+    `${(x + radius * Math.cos(angle)).toFixed(2)} ${(y - radius * Math.sin(angle)).toFixed(2)}`;
   const large = to - from > Math.PI ? 1 : 0;
   return (
     `M${at(outer, from)}A${outer} ${outer} 0 ${large} 0 ${at(outer, to)}` +

@@ -2,8 +2,14 @@
 import { textWidth } from './text';
 
 // Where entries stand: line by line, as src/report/draw.cc places them.
-export function legendPlaces(names: readonly string[], width: number, font: number, { sample = 38, gap = 22, line = 21 } = {}) {
-  let x = 0, y = 0;
+export function legendPlaces(
+  names: readonly string[],
+  width: number,
+  font: number,
+  { sample = 38, gap = 22, line = 21 } = {},
+) {
+  let x = 0,
+    y = 0;
   const places = names.map(name => {
     const room = Math.min(textWidth(name, font), width - sample);
     if (x > 0 && x + sample + room > width) {
@@ -20,7 +26,10 @@ export function legendPlaces(names: readonly string[], width: number, font: numb
 const pressed = (entry: Element): boolean => entry.getAttribute('aria-pressed') === 'true';
 
 // A click hides and shows; a double click, or Shift and Enter, shows one alone, or, if it is alone already, all again.
-export function listenLegend(entries: readonly (HTMLElement | SVGElement)[], changed: (hidden: (HTMLElement | SVGElement)[]) => void): void {
+export function listenLegend(
+  entries: readonly (HTMLElement | SVGElement)[],
+  changed: (hidden: (HTMLElement | SVGElement)[]) => void,
+): void {
   const apply = (): void => changed(entries.filter(entry => !pressed(entry)));
   const toggle = (entry: Element): void => {
     entry.setAttribute('aria-pressed', String(!pressed(entry)));

@@ -7,7 +7,13 @@ export function colour(index: number): string {
 }
 
 export const palette = {
-  blue: colour(0), vermillion: colour(1), green: colour(2), purple: colour(3), orange: colour(4), sky: colour(5), grey: 'var(--faint)',
+  blue: colour(0),
+  vermillion: colour(1),
+  green: colour(2),
+  purple: colour(3),
+  orange: colour(4),
+  sky: colour(5),
+  grey: 'var(--faint)',
 };
 
 // Of stroke-dasharray: a second way to tell curves apart.
@@ -15,7 +21,15 @@ export const dashes = ['none', '8 3', '2 2.5', '9 3 2 3', '15 4', '9 3 2 3 2 3',
 
 // From dark blue over green to yellow: an order seen with any colour vision, and in grey.
 export function ordered(share: number): string {
-  const stops = [[59, 72, 152], [38, 116, 142], [32, 150, 128], [94, 188, 92], [205, 190, 32]] as const;
-  const at = Math.min(0.9999, Math.max(0, share)) * (stops.length - 1), low = Math.floor(at), part = at - low;
+  const stops = [
+    [59, 72, 152],
+    [38, 116, 142],
+    [32, 150, 128],
+    [94, 188, 92],
+    [205, 190, 32],
+  ] as const;
+  const at = Math.min(0.9999, Math.max(0, share)) * (stops.length - 1),
+    low = Math.floor(at),
+    part = at - low;
   return `rgb(${stops[low]!.map((value, i) => Math.round(value + part * (stops[low + 1]![i]! - value))).join(' ')})`;
 }

@@ -8,14 +8,20 @@ export interface Camera {
 
 // Right, up and depth (towards the reader) of a point.
 export function project(camera: Camera, [x, y, z]: Vector): Vector {
-  const ca = Math.cos(camera.azimuth), sa = Math.sin(camera.azimuth), ce = Math.cos(camera.elevation), se = Math.sin(camera.elevation);
+  const ca = Math.cos(camera.azimuth),
+    sa = Math.sin(camera.azimuth),
+    ce = Math.cos(camera.elevation),
+    se = Math.sin(camera.elevation);
   const along = ca * x + sa * y;
   return [-sa * x + ca * y, ce * z - se * along, se * z + ce * along];
 }
 
 // The point at a place of the screen and a depth.
 export function unproject(camera: Camera, [right, up, depth]: Vector): Vector {
-  const ca = Math.cos(camera.azimuth), sa = Math.sin(camera.azimuth), ce = Math.cos(camera.elevation), se = Math.sin(camera.elevation);
+  const ca = Math.cos(camera.azimuth),
+    sa = Math.sin(camera.azimuth),
+    ce = Math.cos(camera.elevation),
+    se = Math.sin(camera.elevation);
   const along = ce * depth - se * up;
   return [ca * along - sa * right, sa * along + ca * right, ce * up + se * depth];
 }
@@ -39,7 +45,12 @@ export function onRotate(element: SVGElement, camera: Camera, redraw: () => void
   });
   for (const end of ['pointerup', 'pointercancel'] as const) element.addEventListener(end, () => (last = undefined));
   element.addEventListener('keydown', event => {
-    const steps: Record<string, [number, number]> = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, -0.1], ArrowDown: [0, 0.1] };
+    const steps: Record<string, [number, number]> = {
+      ArrowLeft: [-0.1, 0],
+      ArrowRight: [0.1, 0],
+      ArrowUp: [0, -0.1],
+      ArrowDown: [0, 0.1],
+    };
     const step = steps[event.key];
     if (!step || event.target !== element) return;
     event.preventDefault();

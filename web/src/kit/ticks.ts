@@ -12,7 +12,8 @@ export interface Tick {
 }
 type Fits = (found: Tick[]) => boolean;
 
-const font = 12.5, raisedFont = 9.5;
+const font = 12.5,
+  raisedFont = 9.5;
 
 function plainTick(value: number, decimals: number): Tick {
   const label = plain(value, decimals);
@@ -20,7 +21,8 @@ function plainTick(value: number, decimals: number): Tick {
 }
 
 function powerTick(value: number, mantissa: string, exponent: number): Tick {
-  const label = mantissa === '1' ? '10' : `${mantissa}×10`, power = plain(exponent, 0);
+  const label = mantissa === '1' ? '10' : `${mantissa}×10`,
+    power = plain(exponent, 0);
   return { value, label, power, width: textWidth(label, font) + textWidth(power, raisedFont) };
 }
 
@@ -34,11 +36,15 @@ function linearTick(index: number, step: number, exponent: number, largest: numb
 }
 
 function linearTicks(low: number, high: number, fits: Fits): Tick[] {
-  const largest = Math.max(Math.abs(low), Math.abs(high)), first = Math.floor(Math.log10((high - low) / 20));
+  const largest = Math.max(Math.abs(low), Math.abs(high)),
+    first = Math.floor(Math.log10((high - low) / 20));
   for (let exponent = first; exponent < first + 4; ++exponent) {
     for (const factor of [1, 2, 5]) {
-      const step = factor * powerOfTen(exponent), found = [], last = Math.floor(high / step + 1e-6);
-      for (let index = Math.ceil(low / step - 1e-6); index <= last; ++index) found.push(linearTick(index, step, exponent, largest));
+      const step = factor * powerOfTen(exponent),
+        found = [],
+        last = Math.floor(high / step + 1e-6);
+      for (let index = Math.ceil(low / step - 1e-6); index <= last; ++index)
+        found.push(linearTick(index, step, exponent, largest));
       if (fits(found)) return found;
     }
   }
@@ -46,12 +52,15 @@ function linearTicks(low: number, high: number, fits: Fits): Tick[] {
 }
 
 function logTicks(low: number, high: number, fits: Fits): Tick[] {
-  const from = Math.log10(low), to = Math.log10(high), brief = from > -4.5 && to < 6.5;
+  const from = Math.log10(low),
+    to = Math.log10(high),
+    brief = from > -4.5 && to < 6.5;
   const every = (decades: number, factors: number[]): Tick[] => {
     const found = [];
     for (let power = decades * Math.floor(from / decades); power <= to; power += decades) {
       for (const factor of factors) {
-        const place = power + Math.log10(factor), value = factor * powerOfTen(power);
+        const place = power + Math.log10(factor),
+          value = factor * powerOfTen(power);
         if (place < from - 1e-9 || place > to + 1e-9) continue;
         found.push(brief ? plainTick(value, -power) : powerTick(value, String(factor), power));
       }

@@ -54,14 +54,24 @@ export interface ZoomTarget {
 export const thinnest = 5; // pixels: a box that is thinner is a line, and a shorter drag is a click
 
 export function listenZoom(element: SVGElement, drawing: SVGSVGElement, target: ZoomTarget): { dragging(): boolean } {
-  let start: Spot | null = null, last: Spot | null = null, frame: Box | undefined, box: Box | null = null, panning = false;
+  let start: Spot | null = null,
+    last: Spot | null = null,
+    frame: Box | undefined,
+    box: Box | null = null,
+    panning = false;
   const selection = svg('rect', { class: 'selection' });
   const within = (at: Spot): Spot => ({
     x: clamp(at.x, frame!.x, frame!.x + frame!.width),
     y: clamp(at.y, frame!.y, frame!.y + frame!.height),
   });
   element.addEventListener('pointerdown', event => {
-    if (target.boxes === false || event.button !== 0 || event.pointerType === 'touch' || (event.target as Element).closest('.entry')) return;
+    if (
+      target.boxes === false ||
+      event.button !== 0 ||
+      event.pointerType === 'touch' ||
+      (event.target as Element).closest('.entry')
+    )
+      return;
     const at = inside(drawing, event);
     frame = target.frame(at);
     if (!frame) return;
@@ -80,7 +90,12 @@ export function listenZoom(element: SVGElement, drawing: SVGSVGElement, target: 
     const { x, y } = within(at);
     if (!box && Math.hypot(x - start.x, y - start.y) <= thinnest) return;
     if (!box) element.setPointerCapture(event.pointerId);
-    box = { x: Math.min(x, start.x), y: Math.min(y, start.y), width: Math.abs(x - start.x), height: Math.abs(y - start.y) };
+    box = {
+      x: Math.min(x, start.x),
+      y: Math.min(y, start.y),
+      width: Math.abs(x - start.x),
+      height: Math.abs(y - start.y),
+    };
     for (const [name, value] of Object.entries(box)) selection.setAttribute(name, String(value));
     drawing.append(selection);
     target.onDrag?.();
@@ -97,12 +112,16 @@ export function listenZoom(element: SVGElement, drawing: SVGSVGElement, target: 
   element.addEventListener('dblclick', event => {
     if (!(event.target as Element).closest('.entry')) target.onReset();
   });
-  element.addEventListener('wheel', event => {
-    if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
-    const at = inside(drawing, event);
-    if (!target.frame(at)) return;
-    event.preventDefault();
-    target.onWheel(event.deltaY < 0 ? 1.25 : 0.8, at);
-  }, { passive: false });
+  element.addEventListener(
+    'wheel',
+    event => {
+      if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
+      const at = inside(drawing, event);
+      if (!target.frame(at)) return;
+      event.preventDefault();
+      target.onWheel(event.deltaY < 0 ? 1.25 : 0.8, at);
+    },
+    { passive: false },
+  );
   return { dragging: () => box !== null || panning };
 }

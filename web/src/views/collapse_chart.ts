@@ -39,10 +39,18 @@ export interface ChartOptions {
 }
 
 const font = 12;
-const left = 58, right = 14, panelGap = 16, axisHeight = 40;
+const left = 58,
+  right = 14,
+  panelGap = 16,
+  axisHeight = 40;
 
 export function emptyFigure(width: number, height: number, title: string, fontSize = font): SVGSVGElement {
-  const drawing = svg('svg', { role: 'img', 'font-family': 'system-ui, sans-serif', 'font-size': fontSize, fill: 'currentColor' });
+  const drawing = svg('svg', {
+    role: 'img',
+    'font-family': 'system-ui, sans-serif',
+    'font-size': fontSize,
+    fill: 'currentColor',
+  });
   drawing.style.maxWidth = '100%';
   drawing.style.height = 'auto';
   resize(drawing, width, height, title);
@@ -60,7 +68,8 @@ export function resize(drawing: SVGSVGElement, width: number, height: number, ti
 
 // The ends of a panel's y axis.
 function verticalEnds(panel: Panel): [number, number] {
-  let low = Infinity, high = -Infinity;
+  let low = Infinity,
+    high = -Infinity;
   for (const { y } of panel.series) {
     for (let i = 0; i < y.length; ++i) {
       const value = y[i]!;
@@ -75,7 +84,8 @@ function verticalEnds(panel: Panel): [number, number] {
     if (!(low < high)) return Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
     if (low === panel.low && high === panel.high) return [low, high];
     // Ends at round values, so that axes rest while curves change a little.
-    const power = 10 ** Math.floor(Math.log10((high - low) / 4)), step = power * [1, 2, 5, 10].find(factor => factor * power * 4 >= high - low)!;
+    const power = 10 ** Math.floor(Math.log10((high - low) / 4)),
+      step = power * [1, 2, 5, 10].find(factor => factor * power * 4 >= high - low)!;
     return [Math.floor(low / step + 1e-6) * step, Math.ceil(high / step - 1e-6) * step];
   }
   if (!(low <= high)) [low, high] = [0.1, 1];
@@ -96,43 +106,118 @@ export function createChart(): { element: SVGSVGElement; draw(options: ChartOpti
   drawing.setAttribute('role', 'group');
   drawing.setAttribute('tabindex', '0');
   drawing.classList.add('chart');
-  const clip = `chart-${++charts}`, hidden = new Set<string>(), seenY = new Map<string, Window>();
-  let seenX = whole, panels: Drawn[] = [], shown: ChartOptions | undefined;
+  const clip = `chart-${++charts}`,
+    hidden = new Set<string>(),
+    seenY = new Map<string, Window>();
+  let seenX = whole,
+    panels: Drawn[] = [],
+    shown: ChartOptions | undefined;
 
   function drawPanel(panel: Panel, x: Axis, top: number, last: boolean): { pieces: SVGElement[]; bottom: number } {
-    const options = shown!, pieces: SVGElement[] = [svg('text', { x: 0, y: top + 12, 'font-weight': 600 }, panel.title)];
-    const legend = legendPlaces(panel.series.map(({ label }) => label), options.width, font, { sample: 28, gap: 14, line: 19 });
+    const options = shown!,
+      pieces: SVGElement[] = [svg('text', { x: 0, y: top + 12, 'font-weight': 600 }, panel.title)];
+    const legend = legendPlaces(
+      panel.series.map(({ label }) => label),
+      options.width,
+      font,
+      { sample: 28, gap: 14, line: 19 },
+    );
     panel.series.forEach(({ label, colour, dash }, i) => {
       const { x: at, y, width } = legend.places[i]!;
-      pieces.push(svg('g', { class: 'entry', 'data-toggle': label, 'data-panel': panel.title, 'aria-pressed': String(!hidden.has(label)) },
-        svg('rect', { x: at - 2, y: top + 18 + y, width: width + 4, height: 18, rx: 3, fill: 'none', 'pointer-events': 'all' }),
-        svg('path', { d: `M${at} ${top + 27 + y}h22`, stroke: colour, 'stroke-width': 2.2, 'stroke-dasharray': dash ?? 'none', fill: 'none' }),
-        svg('text', { x: at + 28, y: top + 31 + y }, label)));
+      pieces.push(
+        svg(
+          'g',
+          {
+            class: 'entry',
+            'data-toggle': label,
+            'data-panel': panel.title,
+            'aria-pressed': String(!hidden.has(label)),
+          },
+          svg('rect', {
+            x: at - 2,
+            y: top + 18 + y,
+            width: width + 4,
+            height: 18,
+            rx: 3,
+            fill: 'none',
+            'pointer-events': 'all',
+          }),
+          svg('path', {
+            d: `M${at} ${top + 27 + y}h22`,
+            stroke: colour,
+            'stroke-width': 2.2,
+            'stroke-dasharray': dash ?? 'none',
+            fill: 'none',
+          }),
+          svg('text', { x: at + 28, y: top + 31 + y }, label),
+        ),
+      );
     });
-    const box: Box = { x: left, y: top + 18 + legend.height + 6, width: x.to - x.from, height: panel.height ?? 110 }, bottom = box.y + box.height;
-    const ends = verticalEnds(panel), y = new Axis(ends, panel.scale === 'log', bottom, box.y);
+    const box: Box = { x: left, y: top + 18 + legend.height + 6, width: x.to - x.from, height: panel.height ?? 110 },
+      bottom = box.y + box.height;
+    const ends = verticalEnds(panel),
+      y = new Axis(ends, panel.scale === 'log', bottom, box.y);
     y.show(seenY.get(panel.title) ?? whole);
-    const given = panel.ticks && y.window === whole ? panel.ticks.map((value): Tick => ({ value, label: plain(value, 0), width: 0 })) : ticks(y, false);
+    const given =
+      panel.ticks && y.window === whole
+        ? panel.ticks.map((value): Tick => ({ value, label: plain(value, 0), width: 0 }))
+        : ticks(y, false);
     const up = drawAxis(y, false, box, panel.whole ? given.filter(tick => Number.isInteger(tick.value)) : given);
-    pieces.push(svg('path', { d: up.grid, stroke: 'currentColor', 'stroke-opacity': 0.12, fill: 'none' }), ...up.labels,
-      svg('path', { d: `M${left} ${box.y}V${bottom}H${x.to}`, stroke: 'currentColor', 'stroke-opacity': 0.5, fill: 'none' }));
-    const lines = panel.series.filter(({ label }) => !hidden.has(label)).map(({ x: places, y: values, colour, dash }) => svg('path', {
-      // What is beyond the ends is drawn on the edge.
-      d: linePath(Array.from(values, (value, i) => ({ x: places ? places[i]! : i, y: clamp(value, ...ends) })), x, y), stroke: colour, 'stroke-width': 2,
-      'stroke-dasharray': dash ?? 'none', 'stroke-linejoin': 'round', fill: 'none',
-    }));
-    const zoomedIn = x.window !== whole || y.window !== whole, id = `${clip}-${panels.length}`;
+    pieces.push(
+      svg('path', { d: up.grid, stroke: 'currentColor', 'stroke-opacity': 0.12, fill: 'none' }),
+      ...up.labels,
+      svg('path', {
+        d: `M${left} ${box.y}V${bottom}H${x.to}`,
+        stroke: 'currentColor',
+        'stroke-opacity': 0.5,
+        fill: 'none',
+      }),
+    );
+    const lines = panel.series
+      .filter(({ label }) => !hidden.has(label))
+      .map(({ x: places, y: values, colour, dash }) =>
+        svg('path', {
+          // What is beyond the ends is drawn on the edge.
+          d: linePath(
+            Array.from(values, (value, i) => ({ x: places ? places[i]! : i, y: clamp(value, ...ends) })),
+            x,
+            y,
+          ),
+          stroke: colour,
+          'stroke-width': 2,
+          'stroke-dasharray': dash ?? 'none',
+          'stroke-linejoin': 'round',
+          fill: 'none',
+        }),
+      );
+    const zoomedIn = x.window !== whole || y.window !== whole,
+      id = `${clip}-${panels.length}`;
     if (zoomedIn) pieces.push(svg('clipPath', { id }, svg('rect', { ...box })));
     pieces.push(svg('g', { 'clip-path': zoomedIn ? `url(#${id})` : null }, ...lines));
     if (last) {
-      const along = drawAxis(x, true, box, ticks(x, true).filter(tick => Number.isInteger(tick.value)));
-      pieces.push(...along.labels, svg('text', { x: left + box.width / 2, y: bottom + 34, 'text-anchor': 'middle' }, options.xLabel));
+      const along = drawAxis(
+        x,
+        true,
+        box,
+        ticks(x, true).filter(tick => Number.isInteger(tick.value)),
+      );
+      pieces.push(
+        ...along.labels,
+        svg('text', { x: left + box.width / 2, y: bottom + 34, 'text-anchor': 'middle' }, options.xLabel),
+      );
     }
     const cursor = options.cursor === undefined ? NaN : x.at(options.cursor);
     if (cursor >= x.from && cursor <= x.to) {
-      pieces.push(svg('path', {
-        class: 'cursor', d: `M${cursor} ${box.y}V${bottom}`, stroke: 'currentColor', 'stroke-width': 1.5, 'stroke-dasharray': '3 3', fill: 'none',
-      }));
+      pieces.push(
+        svg('path', {
+          class: 'cursor',
+          d: `M${cursor} ${box.y}V${bottom}`,
+          stroke: 'currentColor',
+          'stroke-width': 1.5,
+          'stroke-dasharray': '3 3',
+          fill: 'none',
+        }),
+      );
     }
     panels.push({ box, x, y, title: panel.title });
     return { pieces, bottom };
@@ -146,7 +231,8 @@ export function createChart(): { element: SVGSVGElement; draw(options: ChartOpti
     const pieces: SVGElement[] = [];
     let top = 4;
     options.panels.forEach((panel, index) => {
-      const last = index === options.panels.length - 1, drawn = drawPanel(panel, x, top, last);
+      const last = index === options.panels.length - 1,
+        drawn = drawPanel(panel, x, top, last);
       pieces.push(...drawn.pieces);
       top = drawn.bottom + (last ? axisHeight : panelGap);
     });
@@ -188,11 +274,14 @@ export function createChart(): { element: SVGSVGElement; draw(options: ChartOpti
     frame: at => under(at)?.box,
     onBox: box => {
       const panel = under({ x: box.x + box.width / 2, y: box.y + box.height / 2 });
-      if (panel) show(chosen(panel.x, box.x, box.width, thinnest), ({ y }) => chosen(y, box.y, box.height, thinnest), [panel]);
+      if (panel)
+        show(chosen(panel.x, box.x, box.width, thinnest), ({ y }) => chosen(y, box.y, box.height, thinnest), [panel]);
     },
     onWheel: (factor, at) => {
       const panel = under(at)!;
-      show(zoomed(panel.x.window, factor, panel.x.place(at.x)), ({ y }) => zoomed(y.window, factor, y.place(at.y)), [panel]);
+      show(zoomed(panel.x.window, factor, panel.x.place(at.x)), ({ y }) => zoomed(y.window, factor, y.place(at.y)), [
+        panel,
+      ]);
     },
     onPan: by => {
       if (seenX !== whole) show(moved(seenX, -panels[0]!.x.share(by.x)), ({ y }) => y.window, []);
@@ -202,7 +291,8 @@ export function createChart(): { element: SVGSVGElement; draw(options: ChartOpti
   });
   drawing.addEventListener('keydown', event => {
     const factor = { '+': 1.5, '=': 1.5, '-': 1 / 1.5 }[event.key];
-    if (event.target !== drawing || event.ctrlKey || event.altKey || event.metaKey || (!factor && event.key !== '0')) return;
+    if (event.target !== drawing || event.ctrlKey || event.altKey || event.metaKey || (!factor && event.key !== '0'))
+      return;
     event.preventDefault();
     if (factor) show(zoomed(seenX, factor), ({ y }) => zoomed(y.window, factor), panels);
     else reset();

@@ -9,7 +9,22 @@ import { html, svg } from '../kit/elements';
 import type { View } from '../view';
 import { createFigure } from './select_figure';
 import { decideFile, drawShadow, readKeys, type FileAnswer, type FileKeys } from './select_file';
-import { compute, fileLabel, fromFile, labelOf, largest, mostKeys, nextLabel, normName, numberOf, readSetting, writeSetting, type Answer, type KeySet, type Setting } from './select_model';
+import {
+  compute,
+  fileLabel,
+  fromFile,
+  labelOf,
+  largest,
+  mostKeys,
+  nextLabel,
+  normName,
+  numberOf,
+  readSetting,
+  writeSetting,
+  type Answer,
+  type KeySet,
+  type Setting,
+} from './select_model';
 import { presetOf, presets, settingOf } from './select_presets';
 import { csvRows, shown, tableOf, type Listed } from './select_table';
 
@@ -28,8 +43,21 @@ const view: View = {
 
     const listed = (): Listed =>
       file && fileAnswer
-        ? { labels: fileAnswer.set.keys.map((_, i) => fileLabel(i)), numbers: fileAnswer.set.keys.map((_, i) => String(i)), norm: normName(setting), normed: fileAnswer.normed, set: fileAnswer.set }
-        : { labels: setting.keys.map((_, i) => labelOf(setting, i)), numbers: setting.keys.map((_, i) => numberOf(setting, i)), norm: normName(setting), normed: answer.normed, set: answer.set, weights: answer.weights };
+        ? {
+            labels: fileAnswer.set.keys.map((_, i) => fileLabel(i)),
+            numbers: fileAnswer.set.keys.map((_, i) => String(i)),
+            norm: normName(setting),
+            normed: fileAnswer.normed,
+            set: fileAnswer.set,
+          }
+        : {
+            labels: setting.keys.map((_, i) => labelOf(setting, i)),
+            numbers: setting.keys.map((_, i) => numberOf(setting, i)),
+            norm: normName(setting),
+            normed: answer.normed,
+            set: answer.set,
+            weights: answer.weights,
+          };
 
     // Controls
     const change = (edit: () => void, replace = false) => {
@@ -39,41 +67,81 @@ const view: View = {
       update();
       if (!file) writeSetting(state, setting, replace);
     };
-    const preset = select('preset', 'Example', [['', 'your own keys'], ...presets.map(({ id, name }): [string, string] => [id, name])], id => {
-      const found = presets.find(candidate => candidate.id === id);
-      if (!found) return;
-      closeFile();
-      longest = 0;
-      change(() => (setting = settingOf(found)));
-    });
+    const preset = select(
+      'preset',
+      'Example',
+      [['', 'your own keys'], ...presets.map(({ id, name }): [string, string] => [id, name])],
+      id => {
+        const found = presets.find(candidate => candidate.id === id);
+        if (!found) return;
+        closeFile();
+        longest = 0;
+        change(() => (setting = settingOf(found)));
+      },
+    );
     const badLink = html('p', { class: 'failure bad-link', role: 'alert', 'data-testid': 'bad-link' });
     badLink.hidden = true;
     const fact = html('p', { class: 'fact', 'data-testid': 'fact' });
-    const dimension = segments('dimension', 'Dimension', [['2', 'plane, d = 2'], ['3', 'space, d = 3']], value => change(() => {
-      const d = Number(value);
-      const fit = (vector: number[]) => (d === 2 ? vector.slice(0, 2) : [...vector, 0].slice(0, 3));
-      setting = { ...setting, d, keys: setting.keys.map(fit), query: fit(setting.query) };
-    }));
-    const projection = toggle('projection', 'Projection: subtract the mean', on => change(() => (setting.projection = on)));
+    const dimension = segments(
+      'dimension',
+      'Dimension',
+      [
+        ['2', 'plane, d = 2'],
+        ['3', 'space, d = 3'],
+      ],
+      value =>
+        change(() => {
+          const d = Number(value);
+          const fit = (vector: number[]) => (d === 2 ? vector.slice(0, 2) : [...vector, 0].slice(0, 3));
+          setting = { ...setting, d, keys: setting.keys.map(fit), query: fit(setting.query) };
+        }),
+    );
+    const projection = toggle('projection', 'Projection: subtract the mean', on =>
+      change(() => (setting.projection = on)),
+    );
     const scaling = toggle('scaling', 'Scaling: to norm √d', on => change(() => (setting.scaling = on)));
     const norm = html('p', { class: 'note', 'data-testid': 'norm' });
-    const magnitude = slider({ id: 'magnitude', label: 'Magnitude', min: 0.1, max: usualLength, step: 0.05, format: value => value.toFixed(2), onInput: value => change(() => {
-      const key = setting.keys[setting.chosen]!, length = Math.hypot(...key);
-      const direction = length > 0 ? key.map(x => x / length) : key.map((_, c) => (c === 0 ? 1 : 0));
-      setting.keys[setting.chosen] = direction.map(x => +(x * value).toFixed(4));
-    }, true) });
-    const temperature = slider({ id: 'temperature', label: 'Softmax temperature', min: 0.05, max: 5, step: 0.05, format: value => value.toFixed(2), onInput: value => change(() => (setting.temperature = value), true) });
-    const add = button('add-key', 'Add a key', () => change(() => {
-      const angle = setting.keys.length * 2.4; // golden angle: never on top of another
-      setting.keys.push([0.9 * Math.cos(angle), 0.9 * Math.sin(angle), 0.3].slice(0, setting.d).map(x => +x.toFixed(3)));
-      setting.labels.push(nextLabel(setting));
-      setting.chosen = setting.keys.length - 1;
-    }));
-    const remove = button('remove-key', 'Remove', () => change(() => {
-      setting.keys.splice(setting.chosen, 1);
-      setting.labels.splice(setting.chosen, 1);
-      setting.chosen = Math.min(setting.chosen, setting.keys.length - 1);
-    }));
+    const magnitude = slider({
+      id: 'magnitude',
+      label: 'Magnitude',
+      min: 0.1,
+      max: usualLength,
+      step: 0.05,
+      format: value => value.toFixed(2),
+      onInput: value =>
+        change(() => {
+          const key = setting.keys[setting.chosen]!,
+            length = Math.hypot(...key);
+          const direction = length > 0 ? key.map(x => x / length) : key.map((_, c) => (c === 0 ? 1 : 0));
+          setting.keys[setting.chosen] = direction.map(x => +(x * value).toFixed(4));
+        }, true),
+    });
+    const temperature = slider({
+      id: 'temperature',
+      label: 'Softmax temperature',
+      min: 0.05,
+      max: 5,
+      step: 0.05,
+      format: value => value.toFixed(2),
+      onInput: value => change(() => (setting.temperature = value), true),
+    });
+    const add = button('add-key', 'Add a key', () =>
+      change(() => {
+        const angle = setting.keys.length * 2.4; // golden angle: never on top of another
+        setting.keys.push(
+          [0.9 * Math.cos(angle), 0.9 * Math.sin(angle), 0.3].slice(0, setting.d).map(x => +x.toFixed(3)),
+        );
+        setting.labels.push(nextLabel(setting));
+        setting.chosen = setting.keys.length - 1;
+      }),
+    );
+    const remove = button('remove-key', 'Remove', () =>
+      change(() => {
+        setting.keys.splice(setting.chosen, 1);
+        setting.labels.splice(setting.chosen, 1);
+        setting.chosen = Math.min(setting.chosen, setting.keys.length - 1);
+      }),
+    );
     const back = button('close-file', 'Back to keys you can move', () => {
       closeFile();
       update();
@@ -85,19 +153,37 @@ const view: View = {
       picker.value = '';
     });
     const copy = button('copy-link', 'Copy link', () => {
-      navigator.clipboard.writeText(location.href).then(() => notify('The link is on the clipboard.'), () => notify('The browser does not let the page use the clipboard; copy the address instead.'));
+      navigator.clipboard.writeText(location.href).then(
+        () => notify('The link is on the clipboard.'),
+        () => notify('The browser does not let the page use the clipboard; copy the address instead.'),
+      );
     });
-    const savePicture = button('save-svg', 'SVG', () => downloadSvg('normscope-select.svg', file ? shadow : figure.element));
-    const saveTable = button('save-csv', 'CSV', () => download('normscope-select.csv', 'text/csv', csv(csvRows(listed()))));
+    const savePicture = button('save-svg', 'SVG', () =>
+      downloadSvg('normscope-select.svg', file ? shadow : figure.element),
+    );
+    const saveTable = button('save-csv', 'CSV', () =>
+      download('normscope-select.csv', 'text/csv', csv(csvRows(listed()))),
+    );
 
     const summary = html('p', { class: 'summary', 'aria-live': 'polite', 'data-testid': 'summary' });
     const notice = html('p', { class: 'notice', role: 'status', 'data-testid': 'notice' });
     const problem = html('p', { class: 'failure', role: 'alert', 'data-testid': 'problem' });
     problem.hidden = true;
     const bars = html('div', { class: 'bars', role: 'list', 'aria-label': 'Attention weights' });
-    const weightsPanel = html('section', { class: 'weights' }, html('h3', {}, 'Attention weights'), bars, html('p', { class: 'note' }, 'softmax of q · k over the temperature'));
+    const weightsPanel = html(
+      'section',
+      { class: 'weights' },
+      html('h3', {}, 'Attention weights'),
+      bars,
+      html('p', { class: 'note' }, 'softmax of q · k over the temperature'),
+    );
     const table = html('div');
-    const shadow = svg('svg', { class: 'select-figure', role: 'img', 'aria-label': 'Keys of the file along their two principal directions', 'data-testid': 'shadow' });
+    const shadow = svg('svg', {
+      class: 'select-figure',
+      role: 'img',
+      'aria-label': 'Keys of the file along their two principal directions',
+      'data-testid': 'shadow',
+    });
     const caption = html('p', { class: 'note', 'data-testid': 'caption' });
     const counts = html('dl', { class: 'counts' });
 
@@ -117,20 +203,56 @@ const view: View = {
     });
     const drawing = html('div', { class: 'drawing' }, figure.element, caption);
 
-    const magnitudeBox = html('div', { class: 'controls' }, magnitude.element, html('div', { class: 'buttons' }, add, remove));
+    const magnitudeBox = html(
+      'div',
+      { class: 'controls' },
+      magnitude.element,
+      html('div', { class: 'buttons' }, add, remove),
+    );
     const openLabel = html('label', { class: 'button-like' }, picker, 'Open .npy …');
-    const controls = html('form', { class: 'controls', 'aria-label': 'Settings' },
-      preset.element, badLink, fact, dimension.element,
-      html('fieldset', { class: 'control norm' }, html('legend', {}, 'Norm applied to the keys'), projection.element, scaling.element, norm),
-      magnitudeBox, temperature.element,
-      html('div', { class: 'buttons' }, openLabel, back), html('div', { class: 'buttons' }, copy, savePicture, saveTable), notice);
+    const controls = html(
+      'form',
+      { class: 'controls', 'aria-label': 'Settings' },
+      preset.element,
+      badLink,
+      fact,
+      dimension.element,
+      html(
+        'fieldset',
+        { class: 'control norm' },
+        html('legend', {}, 'Norm applied to the keys'),
+        projection.element,
+        scaling.element,
+        norm,
+      ),
+      magnitudeBox,
+      temperature.element,
+      html('div', { class: 'buttons' }, openLabel, back),
+      html('div', { class: 'buttons' }, copy, savePicture, saveTable),
+      notice,
+    );
     controls.addEventListener('submit', event => event.preventDefault());
-    root.replaceChildren(html('div', { class: 'select-view', 'data-testid': 'select-view' },
-      html('h2', {}, 'Which keys can attention select?'),
-      html('p', { class: 'intro' }, 'Drag a key or the query, or move them with the arrow keys. The ring (in space, the small sphere) shows which key has the highest score for a query in each direction: a key that owns no part of it can never be selected.'),
-      problem,
-      html('div', { class: 'select-columns' }, controls, drawing, html('div', { class: 'side' }, summary, counts, weightsPanel)),
-      table));
+    root.replaceChildren(
+      html(
+        'div',
+        { class: 'select-view', 'data-testid': 'select-view' },
+        html('h2', {}, 'Which keys can attention select?'),
+        html(
+          'p',
+          { class: 'intro' },
+          'Drag a key or the query, or move them with the arrow keys. The ring (in space, the small sphere) shows which key has the highest score for a query in each direction: a key that owns no part of it can never be selected.',
+        ),
+        problem,
+        html(
+          'div',
+          { class: 'select-columns' },
+          controls,
+          drawing,
+          html('div', { class: 'side' }, summary, counts, weightsPanel),
+        ),
+        table,
+      ),
+    );
 
     function notify(text: string): void {
       notice.textContent = text;
@@ -148,11 +270,24 @@ const view: View = {
       try {
         const read = await readKeys(core, chosen);
         if (gone) return;
-        if ((read.d === 2 || read.d === 3) && read.n <= mostKeys && read.values.every(value => Math.abs(value) <= largest)) {
+        if (
+          (read.d === 2 || read.d === 3) &&
+          read.n <= mostKeys &&
+          read.values.every(value => Math.abs(value) <= largest)
+        ) {
           closeFile();
           change(() => {
-            const keys = Array.from({ length: read.n }, (_, i) => [...read.values.subarray(i * read.d, (i + 1) * read.d)]);
-            setting = { ...setting, d: read.d, keys, labels: keys.map((_, i) => fileLabel(i)), query: setting.query.concat(0).slice(0, read.d), chosen: 0 };
+            const keys = Array.from({ length: read.n }, (_, i) => [
+              ...read.values.subarray(i * read.d, (i + 1) * read.d),
+            ]);
+            setting = {
+              ...setting,
+              d: read.d,
+              keys,
+              labels: keys.map((_, i) => fileLabel(i)),
+              query: setting.query.concat(0).slice(0, read.d),
+              chosen: 0,
+            };
           });
         } else {
           notify(`Deciding ${read.n} keys …`);
@@ -175,30 +310,64 @@ const view: View = {
     }
 
     function showCounts(set: KeySet): void {
-      counts.replaceChildren(...(['selectable', 'tied', 'unselectable'] as const).map(kind =>
-        html('div', { class: kind }, html('dt', {}, kind), html('dd', { 'data-testid': `count-${kind}` }, String(set.counts[kind])))));
+      counts.replaceChildren(
+        ...(['selectable', 'tied', 'unselectable'] as const).map(kind =>
+          html(
+            'div',
+            { class: kind },
+            html('dt', {}, kind),
+            html('dd', { 'data-testid': `count-${kind}` }, String(set.counts[kind])),
+          ),
+        ),
+      );
     }
 
     function showBars(): void {
-      bars.replaceChildren(...setting.keys.map((_, i) => {
-        const weight = answer.weights[i]!;
-        return html('div', { class: 'bar', role: 'listitem' },
-          html('span', { class: 'bar-name' }, labelOf(setting, i)),
-          html('span', { class: 'bar-track' }, html('span', { class: 'bar-fill', style: `width: ${(100 * weight).toFixed(2)}%; background: ${colour(i)}` })),
-          html('span', { class: 'bar-value', 'data-testid': `bar-${i + 1}` }, `${(100 * weight).toFixed(1)}\u00a0%`));
-      }));
+      bars.replaceChildren(
+        ...setting.keys.map((_, i) => {
+          const weight = answer.weights[i]!;
+          return html(
+            'div',
+            { class: 'bar', role: 'listitem' },
+            html('span', { class: 'bar-name' }, labelOf(setting, i)),
+            html(
+              'span',
+              { class: 'bar-track' },
+              html('span', {
+                class: 'bar-fill',
+                style: `width: ${(100 * weight).toFixed(2)}%; background: ${colour(i)}`,
+              }),
+            ),
+            html('span', { class: 'bar-value', 'data-testid': `bar-${i + 1}` }, `${(100 * weight).toFixed(1)}\u00a0%`),
+          );
+        }),
+      );
     }
 
     function sentence(set: KeySet, undefinedRows: number): string {
       const n = set.keys.length;
       const named = (kind: string) => set.keys.flatMap((key, i) => (key.verdict === kind ? [listed().labels[i]!] : []));
-      const hidden = named('unselectable'), tied = named('tied');
-      const list = (names: string[]) => (names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`);
+      const hidden = named('unselectable'),
+        tied = named('tied');
+      const list = (names: string[]) =>
+        names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
       const parts: string[] = [];
-      if (hidden.length === 0 && tied.length === 0) parts.push(n === 1 ? 'One key alone is always selected.' : `All ${n} keys can be selected: each is a vertex of the hull.`);
-      if (hidden.length > 0) parts.push(`${list(hidden)} ${hidden.length === 1 ? 'is' : 'are'} unselectable: inside the hull of the others, where no query gives the highest score.`);
-      if (tied.length > 0) parts.push(`${list(tied)} ${tied.length === 1 ? 'is' : 'are'} tied: on top of some query, but never alone.`);
-      if (undefinedRows > 0) parts.push(`${undefinedRows} ${undefinedRows === 1 ? 'key has' : 'keys have'} nothing to scale and ${undefinedRows === 1 ? 'stays' : 'stay'} at 0.`);
+      if (hidden.length === 0 && tied.length === 0)
+        parts.push(
+          n === 1
+            ? 'One key alone is always selected.'
+            : `All ${n} keys can be selected: each is a vertex of the hull.`,
+        );
+      if (hidden.length > 0)
+        parts.push(
+          `${list(hidden)} ${hidden.length === 1 ? 'is' : 'are'} unselectable: inside the hull of the others, where no query gives the highest score.`,
+        );
+      if (tied.length > 0)
+        parts.push(`${list(tied)} ${tied.length === 1 ? 'is' : 'are'} tied: on top of some query, but never alone.`);
+      if (undefinedRows > 0)
+        parts.push(
+          `${undefinedRows} ${undefinedRows === 1 ? 'key has' : 'keys have'} nothing to scale and ${undefinedRows === 1 ? 'stays' : 'stay'} at 0.`,
+        );
       return parts.join(' ');
     }
 
@@ -220,8 +389,14 @@ const view: View = {
       const name = normName(setting);
       projection.show(setting.projection);
       scaling.show(setting.scaling);
-      norm.textContent = { none: 'No norm.', center: 'Projection alone.', rmsnorm: 'Scaling alone is RMSNorm.', layernorm: 'Both together are LayerNorm.' }[name]!;
-      for (const part of [dimension.element, magnitudeBox, temperature.element, weightsPanel, copy]) part.hidden = file !== undefined;
+      norm.textContent = {
+        none: 'No norm.',
+        center: 'Projection alone.',
+        rmsnorm: 'Scaling alone is RMSNorm.',
+        layernorm: 'Both together are LayerNorm.',
+      }[name]!;
+      for (const part of [dimension.element, magnitudeBox, temperature.element, weightsPanel, copy])
+        part.hidden = file !== undefined;
       back.hidden = file === undefined;
       if (file) {
         fileAnswer = decideFile(core, file, name);
@@ -238,9 +413,10 @@ const view: View = {
       answer = compute(core, setting);
       if (figure.element.parentNode !== drawing) drawing.replaceChildren(figure.element, caption);
       figure.draw(setting, answer);
-      caption.textContent = setting.d === 2
-        ? 'Dashed: unselectable. With a norm, hollow points are the keys before it and filled ones after.'
-        : 'Drag the ground to turn the view, drag a point to move it in the plane of the screen.';
+      caption.textContent =
+        setting.d === 2
+          ? 'Dashed: unselectable. With a norm, hollow points are the keys before it and filled ones after.'
+          : 'Drag the ground to turn the view, drag a point to move it in the plane of the screen.';
       dimension.show(String(setting.d));
       const matching = fromFile(setting) ? undefined : presetOf(setting.keys); // an example's text speaks of Key 1, not of key 0
       preset.show(matching?.id ?? '');
@@ -258,10 +434,12 @@ const view: View = {
       showCounts(answer.set);
       showBars();
       if (!table.contains(document.activeElement)) {
-        table.replaceChildren(tableOf(listed(), (index, label) => {
-          (document.activeElement as HTMLElement | null)?.blur?.();
-          change(() => (setting.labels[index] = label === `Key ${index + 1}` ? '' : label), true);
-        }));
+        table.replaceChildren(
+          tableOf(listed(), (index, label) => {
+            (document.activeElement as HTMLElement | null)?.blur?.();
+            change(() => (setting.labels[index] = label === `Key ${index + 1}` ? '' : label), true);
+          }),
+        );
       }
     }
 
@@ -272,7 +450,8 @@ const view: View = {
       longest = 0;
       if (id !== '' && id !== view.id) wrong.unshift(`there is no view “${id.slice(0, 24)}”`);
       badLink.hidden = wrong.length === 0;
-      badLink.textContent = wrong.length === 0 ? '' : `The link could not be followed: ${wrong.join('; ')}; the default is shown instead.`;
+      badLink.textContent =
+        wrong.length === 0 ? '' : `The link could not be followed: ${wrong.join('; ')}; the default is shown instead.`;
     }
     state.onChange(() => {
       closeFile();

@@ -6,7 +6,11 @@ import { onRotate, project, unproject, type Camera, type Vector } from '../kit/s
 import { arcPath, svg } from '../kit/elements';
 import { labelOf, largest, numberOf, type Answer, type Setting } from './select_model';
 
-const size = 560, centre = size / 2, radius = 232, ringInner = 246, ringOuter = 264;
+const size = 560,
+  centre = size / 2,
+  radius = 232,
+  ringInner = 246,
+  ringOuter = 264;
 
 interface Handlers {
   move(which: number | 'query', point: number[]): void;
@@ -25,12 +29,29 @@ const onColour = ['#fff', '#fff', '#fff', '#111', '#111', '#111', 'var(--ground)
 const pad = (point: readonly number[]): Vector => [point[0] ?? 0, point[1] ?? 0, point[2] ?? 0];
 
 export function createFigure(core: Core, handlers: Handlers): Figure {
-  const back = svg('g'), middle = svg('g'), front = svg('g'), directions = svg('g');
-  const element = svg('svg', { viewBox: `0 0 ${size} ${size}`, class: 'select-figure', role: 'group', 'aria-label': 'Keys, their hull, the query and which key wins in each direction', 'data-testid': 'figure' }, back, directions, middle, front);
+  const back = svg('g'),
+    middle = svg('g'),
+    front = svg('g'),
+    directions = svg('g');
+  const element = svg(
+    'svg',
+    {
+      viewBox: `0 0 ${size} ${size}`,
+      class: 'select-figure',
+      role: 'group',
+      'aria-label': 'Keys, their hull, the query and which key wins in each direction',
+      'data-testid': 'figure',
+    },
+    back,
+    directions,
+    middle,
+    front,
+  );
   const camera: Camera = { azimuth: -0.15, elevation: 0.3 };
   let handles: SVGGElement[] = [];
   let current: { setting: Setting; answer: Answer } | undefined;
-  let extent = 2, dragging = false;
+  let extent = 2,
+    dragging = false;
 
   const flat = () => current!.setting.d === 2;
   const place = (point: readonly number[]): Vector => (flat() ? pad(point) : project(camera, pad(point)));
@@ -44,13 +65,20 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
   // Steps at which the scale changes, so that it rests while a key is moved a little.
   function fit(setting: Setting, answer: Answer): number {
     const points = [...setting.keys, ...answer.normed, setting.query];
-    const furthest = Math.max(0.5, ...points.map(point => Math.hypot(...point)), setting.scaling ? Math.sqrt(setting.d) : 0) * 1.12;
+    const furthest =
+      Math.max(0.5, ...points.map(point => Math.hypot(...point)), setting.scaling ? Math.sqrt(setting.d) : 0) * 1.12;
     const power = 10 ** Math.floor(Math.log10(furthest));
     return [1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8, 10].find(step => step * power >= furthest)! * power;
   }
 
   function makeHandle(which: number | 'query'): SVGGElement {
-    const handle = svg('g', { class: which === 'query' ? 'handle query' : 'handle key', tabindex: '0', role: 'slider', 'aria-roledescription': 'point that can be moved', 'data-testid': which === 'query' ? 'query' : `key-${which + 1}` });
+    const handle = svg('g', {
+      class: which === 'query' ? 'handle query' : 'handle key',
+      tabindex: '0',
+      role: 'slider',
+      'aria-roledescription': 'point that can be moved',
+      'data-testid': which === 'query' ? 'query' : `key-${which + 1}`,
+    });
     const at = (event: PointerEvent): [number, number] => {
       const box = element.getBoundingClientRect();
       return [((event.clientX - box.left) / box.width) * size, ((event.clientY - box.top) / box.height) * size];
@@ -60,16 +88,21 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
       event.preventDefault();
       handle.focus();
       handle.setPointerCapture(event.pointerId);
-      const [x, y] = at(event), [hx, hy, depth] = screen(pointOf(which));
+      const [x, y] = at(event),
+        [hx, hy, depth] = screen(pointOf(which));
       grip = { dx: hx - x, dy: hy - y, depth };
       dragging = true;
     });
     handle.addEventListener('pointermove', event => {
       if (!grip) return;
       const [x, y] = at(event);
-      const right = ((x + grip.dx - centre) * extent) / radius, up = (-(y + grip.dy - centre) * extent) / radius;
+      const right = ((x + grip.dx - centre) * extent) / radius,
+        up = (-(y + grip.dy - centre) * extent) / radius;
       const point = flat() ? [right, up] : [...unproject(camera, [right, up, grip.depth])];
-      handlers.move(which, point.map(value => +Math.max(-largest, Math.min(largest, value)).toFixed(4)));
+      handlers.move(
+        which,
+        point.map(value => +Math.max(-largest, Math.min(largest, value)).toFixed(4)),
+      );
     });
     const end = () => {
       if (!grip) return;
@@ -81,23 +114,33 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     handle.addEventListener('pointercancel', end);
     handle.addEventListener('focus', () => which !== 'query' && handlers.choose(which));
     handle.addEventListener('keydown', event => {
-      const steps: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+      const steps: Record<string, [number, number]> = {
+        ArrowLeft: [-1, 0],
+        ArrowRight: [1, 0],
+        ArrowUp: [0, 1],
+        ArrowDown: [0, -1],
+      };
       const step = steps[event.key];
       if (!step) return;
       event.preventDefault();
       const length = (event.shiftKey ? 10 : 1) * 0.02;
       const [right, up, depth] = place(pointOf(which));
       const moved: Vector = [right + step[0] * length, up + step[1] * length, depth];
-      handlers.move(which, (flat() ? [moved[0], moved[1]] : [...unproject(camera, moved)]).map(value => +value.toFixed(4)));
+      handlers.move(
+        which,
+        (flat() ? [moved[0], moved[1]] : [...unproject(camera, moved)]).map(value => +value.toFixed(4)),
+      );
       handlers.release();
     });
     return handle;
   }
 
-  const pointOf = (which: number | 'query') => (which === 'query' ? current!.setting.query : current!.setting.keys[which]!);
+  const pointOf = (which: number | 'query') =>
+    which === 'query' ? current!.setting.query : current!.setting.keys[which]!;
 
   function line(from: readonly number[], to: readonly number[], attributes: Record<string, string>) {
-    const [x1, y1] = screen(from), [x2, y2] = screen(to);
+    const [x1, y1] = screen(from),
+      [x2, y2] = screen(to);
     return svg('line', { x1, y1, x2, y2, ...attributes });
   }
 
@@ -107,7 +150,18 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
       const tip = Array.from({ length: d }, (_, c) => (c === axis ? extent * 0.98 : 0));
       drawn.push(line(d === 2 ? tip.map(value => -value) : [0, 0, 0], tip, { class: 'axis' }));
       const [x, y] = screen(tip);
-      drawn.push(svg('text', { x: d === 2 && axis === 1 ? x + 8 : x, y: d === 2 && axis === 0 ? y - 7 : y + 4, class: 'axis-name', 'text-anchor': 'middle' }, `x${'₁₂₃'[axis]}`));
+      drawn.push(
+        svg(
+          'text',
+          {
+            x: d === 2 && axis === 1 ? x + 8 : x,
+            y: d === 2 && axis === 0 ? y - 7 : y + 4,
+            class: 'axis-name',
+            'text-anchor': 'middle',
+          },
+          `x${'₁₂₃'[axis]}`,
+        ),
+      );
     }
     const root = Math.sqrt(d);
     if (d === 2) {
@@ -119,39 +173,80 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
       }
       return drawn;
     }
-    const u = [Math.SQRT1_2, -Math.SQRT1_2, 0], v = [1, 1, -2].map(value => value / Math.sqrt(6));
-    const circle = (r: number) => Array.from({ length: 73 }, (_, i) => {
-      const a = (i * Math.PI) / 36;
-      return screen(u.map((value, c) => r * (Math.cos(a) * value + Math.sin(a) * v[c]!))).slice(0, 2).map(value => value.toFixed(1)).join(' ');
-    }).join('L');
+    const u = [Math.SQRT1_2, -Math.SQRT1_2, 0],
+      v = [1, 1, -2].map(value => value / Math.sqrt(6));
+    const circle = (r: number) =>
+      Array.from({ length: 73 }, (_, i) => {
+        const a = (i * Math.PI) / 36;
+        return screen(u.map((value, c) => r * (Math.cos(a) * value + Math.sin(a) * v[c]!)))
+          .slice(0, 2)
+          .map(value => value.toFixed(1))
+          .join(' ');
+      }).join('L');
     if (projection) {
       drawn.push(svg('path', { d: `M${circle(0.95 * extent)}Z`, class: 'plane' }));
       if (scaling) drawn.push(svg('path', { d: `M${circle(root)}Z`, class: 'sphere' }));
       const [x, y] = screen(u.map(value => value * 0.95 * extent));
       drawn.push(svg('text', { x, y, class: 'axis-name', 'text-anchor': 'middle' }, '⟂ 1'));
     }
-    if (scaling) drawn.push(svg('circle', { cx: centre, cy: centre, r: (root * radius) / extent, class: 'sphere faint' }));
+    if (scaling)
+      drawn.push(svg('circle', { cx: centre, cy: centre, r: (root * radius) / extent, class: 'sphere faint' }));
     return drawn;
   }
 
   function drawFan(setting: Setting, { arcs }: Answer): SVGElement[] {
-    const drawn: SVGElement[] = [svg('path', { d: arcPath(centre, centre, ringInner, ringOuter, 0, 2 * Math.PI), class: 'ring' })];
+    const drawn: SVGElement[] = [
+      svg('path', { d: arcPath(centre, centre, ringInner, ringOuter, 0, 2 * Math.PI), class: 'ring' }),
+    ];
     for (const arc of arcs) {
       const depth = (ringOuter - ringInner) / arc.keys.length;
       arc.keys.forEach((key, i) => {
-        const title = svg('title', {}, `${labelOf(setting, key)} wins here${arc.keys.length > 1 ? ', together with equal keys' : ''}`);
-        drawn.push(svg('path', { d: arcPath(centre, centre, ringInner + i * depth, ringInner + (i + 1) * depth, arc.from, arc.to), fill: colour(key), class: 'arc', 'data-testid': `arc-${key + 1}`, 'data-width': String(arc.to - arc.from) }, title));
+        const title = svg(
+          'title',
+          {},
+          `${labelOf(setting, key)} wins here${arc.keys.length > 1 ? ', together with equal keys' : ''}`,
+        );
+        drawn.push(
+          svg(
+            'path',
+            {
+              d: arcPath(centre, centre, ringInner + i * depth, ringInner + (i + 1) * depth, arc.from, arc.to),
+              fill: colour(key),
+              class: 'arc',
+              'data-testid': `arc-${key + 1}`,
+              'data-width': String(arc.to - arc.from),
+            },
+            title,
+          ),
+        );
       });
       if (arc.to - arc.from < 0.06) continue;
-      const angle = (arc.from + arc.to) / 2, r = ringOuter + (Math.abs(Math.cos(angle)) > 0.3 ? 4 : 9);
-      drawn.push(svg('text', { x: centre + r * Math.cos(angle), y: centre - r * Math.sin(angle) + 4, class: 'arc-name', 'text-anchor': Math.cos(angle) > 0.3 ? 'start' : Math.cos(angle) < -0.3 ? 'end' : 'middle' }, arc.keys.map(key => numberOf(setting, key)).join('=')));
+      const angle = (arc.from + arc.to) / 2,
+        r = ringOuter + (Math.abs(Math.cos(angle)) > 0.3 ? 4 : 9);
+      drawn.push(
+        svg(
+          'text',
+          {
+            x: centre + r * Math.cos(angle),
+            y: centre - r * Math.sin(angle) + 4,
+            class: 'arc-name',
+            'text-anchor': Math.cos(angle) > 0.3 ? 'start' : Math.cos(angle) < -0.3 ? 'end' : 'middle',
+          },
+          arc.keys.map(key => numberOf(setting, key)).join('='),
+        ),
+      );
     }
     return drawn;
   }
 
   // The sphere of directions, coloured by the winner, turned like the scene.
   function drawSphere(setting: Setting, answer: Answer): SVGElement[] {
-    const r = 58, x = size - r - 8, y = r + 8, step = 3, places: [number, number][] = [], asked: number[] = [];
+    const r = 58,
+      x = size - r - 8,
+      y = r + 8,
+      step = 3,
+      places: [number, number][] = [],
+      asked: number[] = [];
     for (let row = -r + step / 2; row < r; row += step) {
       for (let column = -r + step / 2; column < r; column += step) {
         const depth = Math.max(0, r * r - row * row - column * column);
@@ -160,12 +255,35 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         asked.push(...unproject(camera, [column / r, -row / r, Math.sqrt(depth) / r]));
       }
     }
-    const won = call<Float64Array>(core, 'winners', answer.normed.flat(), answer.normed.length, setting.d, asked, places.length);
+    const won = call<Float64Array>(
+      core,
+      'winners',
+      answer.normed.flat(),
+      answer.normed.length,
+      setting.d,
+      asked,
+      places.length,
+    );
     return [
       svg('clipPath', { id: 'select-sphere' }, svg('circle', { cx: x, cy: y, r })),
-      svg('g', { 'clip-path': 'url(#select-sphere)', 'shape-rendering': 'crispEdges' }, ...places.map(([column, row], i) =>
-        svg('rect', { x: x + column - step / 2, y: y + row - step / 2, width: step, height: step, fill: won[i]! < 0 ? 'var(--line)' : colour(won[i]!) }))),
-      svg('circle', { cx: x, cy: y, r, class: 'sphere-edge' }, svg('title', {}, 'Which key wins in each direction on this side')),
+      svg(
+        'g',
+        { 'clip-path': 'url(#select-sphere)', 'shape-rendering': 'crispEdges' },
+        ...places.map(([column, row], i) =>
+          svg('rect', {
+            x: x + column - step / 2,
+            y: y + row - step / 2,
+            width: step,
+            height: step,
+            fill: won[i]! < 0 ? 'var(--line)' : colour(won[i]!),
+          }),
+        ),
+      ),
+      svg(
+        'circle',
+        { cx: x, cy: y, r, class: 'sphere-edge' },
+        svg('title', {}, 'Which key wins in each direction on this side'),
+      ),
       svg('text', { x, y: y + r + 15, class: 'axis-name', 'text-anchor': 'middle' }, 'winner by direction'),
     ];
   }
@@ -174,29 +292,50 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     const drawn: SVGElement[] = [];
     const { normed } = answer;
     if (setting.d === 2 && answer.edges.length > 2) {
-      drawn.push(svg('polygon', { points: answer.edges.map(([key]) => screen(normed[key]!).slice(0, 2).join(',')).join(' '), class: 'hull' }));
+      drawn.push(
+        svg('polygon', {
+          points: answer.edges.map(([key]) => screen(normed[key]!).slice(0, 2).join(',')).join(' '),
+          class: 'hull',
+        }),
+      );
     } else {
       for (const [from, to] of answer.edges) drawn.push(line(normed[from]!, normed[to]!, { class: 'hull-edge' }));
     }
     const verdict = answer.set.keys[setting.chosen]!;
     for (const term of verdict.cover) {
-      drawn.push(line(normed[setting.chosen]!, normed[term.index]!, { class: 'cover', stroke: colour(setting.chosen) }));
+      drawn.push(
+        line(normed[setting.chosen]!, normed[term.index]!, { class: 'cover', stroke: colour(setting.chosen) }),
+      );
     }
     if (verdict.verdict === 'selectable' && setting.d === 2 && setting.keys.length > 1) {
-      const [a, b] = verdict.witness, length = Math.hypot(a!, b!);
-      const x = centre + (ringInner * a!) / length, y = centre - (ringInner * b!) / length;
-      drawn.push(svg('line', { x1: centre, y1: centre, x2: x, y2: y, class: 'witness', stroke: colour(setting.chosen) }));
+      const [a, b] = verdict.witness,
+        length = Math.hypot(a!, b!);
+      const x = centre + (ringInner * a!) / length,
+        y = centre - (ringInner * b!) / length;
+      drawn.push(
+        svg('line', { x1: centre, y1: centre, x2: x, y2: y, class: 'witness', stroke: colour(setting.chosen) }),
+      );
     }
     if (setting.projection || setting.scaling) {
       setting.keys.forEach((key, i) => {
         drawn.push(line(key, normed[i]!, { class: 'moved', stroke: colour(i) }));
         const [x, y] = screen(normed[i]!);
         const inside = answer.set.keys[i]!.verdict === 'unselectable';
-        drawn.push(svg('circle', { cx: x, cy: y, r: 7, fill: inside ? 'var(--ground)' : colour(i), stroke: colour(i), class: 'normed' }, svg('title', {}, `${labelOf(setting, i)} after the norm`)));
+        drawn.push(
+          svg(
+            'circle',
+            { cx: x, cy: y, r: 7, fill: inside ? 'var(--ground)' : colour(i), stroke: colour(i), class: 'normed' },
+            svg('title', {}, `${labelOf(setting, i)} after the norm`),
+          ),
+        );
       });
     }
-    const [x, y] = screen(setting.query), [ox, oy] = screen([0, 0, 0]);
-    drawn.push(svg('line', { x1: ox, y1: oy, x2: x, y2: y, class: 'query-line' }), svg('circle', { cx: ox, cy: oy, r: 2.5, class: 'origin' }));
+    const [x, y] = screen(setting.query),
+      [ox, oy] = screen([0, 0, 0]);
+    drawn.push(
+      svg('line', { x1: ox, y1: oy, x2: x, y2: y, class: 'query-line' }),
+      svg('circle', { cx: ox, cy: oy, r: 2.5, class: 'origin' }),
+    );
     return drawn;
   }
 
@@ -220,17 +359,24 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     handles.forEach((handle, i) => {
       const which = i === wanted - 1 ? 'query' : i;
       const [x, y] = screen(pointOf(which));
-      const coordinates = pointOf(which).map(value => value.toFixed(2)).join(', ');
+      const coordinates = pointOf(which)
+        .map(value => value.toFixed(2))
+        .join(', ');
       handle.setAttribute('aria-valuenow', Math.hypot(...pointOf(which)).toFixed(2));
       handle.setAttribute('transform', `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${zoom.toFixed(2)})`);
       if (which === 'query') {
         handle.setAttribute('aria-label', 'Query');
         handle.setAttribute('aria-valuetext', coordinates);
         const angle = (Math.atan2(y - centre, x - centre) * 180) / Math.PI;
-        handle.replaceChildren(svg('circle', { r: 16, class: 'grip' }), svg('path', { d: 'M7 0L-7 -6.5L-4 0L-7 6.5Z', transform: `rotate(${angle.toFixed(1)})`, class: 'arrow' }), svg('text', { y: -12, x: 4, class: 'query-name' }, 'q'));
+        handle.replaceChildren(
+          svg('circle', { r: 16, class: 'grip' }),
+          svg('path', { d: 'M7 0L-7 -6.5L-4 0L-7 6.5Z', transform: `rotate(${angle.toFixed(1)})`, class: 'arrow' }),
+          svg('text', { y: -12, x: 4, class: 'query-name' }, 'q'),
+        );
         return;
       }
-      const verdict = answer.set.keys[which]!.verdict, hollow = changed || verdict === 'unselectable';
+      const verdict = answer.set.keys[which]!.verdict,
+        hollow = changed || verdict === 'unselectable';
       handle.setAttribute('aria-label', labelOf(setting, which));
       handle.setAttribute('aria-valuetext', `${coordinates}, ${verdict}`);
       handle.classList.toggle('chosen', which === setting.chosen);
@@ -238,8 +384,23 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         svg('title', {}, `${labelOf(setting, which)}: ${verdict}`),
         svg('circle', { r: 18, class: 'grip' }),
         ...(which === setting.chosen ? [svg('circle', { r: 14.5, class: 'halo' })] : []),
-        svg('circle', { r: 11, fill: hollow ? 'var(--ground)' : colour(which), stroke: colour(which), 'stroke-width': 2.5, 'stroke-dasharray': verdict === 'unselectable' ? '3 2.5' : null }),
-        svg('text', { y: 4, class: 'key-name', fill: hollow ? 'var(--ink)' : onColour[which % onColour.length]!, 'text-anchor': 'middle' }, numberOf(setting, which)),
+        svg('circle', {
+          r: 11,
+          fill: hollow ? 'var(--ground)' : colour(which),
+          stroke: colour(which),
+          'stroke-width': 2.5,
+          'stroke-dasharray': verdict === 'unselectable' ? '3 2.5' : null,
+        }),
+        svg(
+          'text',
+          {
+            y: 4,
+            class: 'key-name',
+            fill: hollow ? 'var(--ink)' : onColour[which % onColour.length]!,
+            'text-anchor': 'middle',
+          },
+          numberOf(setting, which),
+        ),
       );
     });
   }

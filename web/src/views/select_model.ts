@@ -69,10 +69,26 @@ export function scaled(values: Float64Array): Float64Array {
 export function compute(core: Core, setting: Setting): Answer {
   const { keys, d, query, temperature } = setting;
   const n = keys.length;
-  const normed = call<{ values: Float64Array; zeroRows: number; constantRows: number }>(core, 'normalize', keys.flat(), n, d, normName(setting));
+  const normed = call<{ values: Float64Array; zeroRows: number; constantRows: number }>(
+    core,
+    'normalize',
+    keys.flat(),
+    n,
+    d,
+    normName(setting),
+  );
   const set = call<KeySet>(core, 'decideKeys', normed.values, n, d, 2 ** -53);
-  const { scores, weights } = call<{ scores: Float64Array; weights: Float64Array }>(core, 'attention', normed.values, n, d, query, temperature);
-  let arcs: Arc[] = [], edges: [number, number][];
+  const { scores, weights } = call<{ scores: Float64Array; weights: Float64Array }>(
+    core,
+    'attention',
+    normed.values,
+    n,
+    d,
+    query,
+    temperature,
+  );
+  let arcs: Arc[] = [],
+    edges: [number, number][];
   if (d === 2) {
     const kinds = set.keys.map(key => ['selectable', 'tied', 'unselectable'].indexOf(key.verdict));
     const fan = call<{ arcs: Arc[]; polygon: number[] }>(core, 'fan', normed.values, n, kinds);
@@ -81,23 +97,36 @@ export function compute(core: Core, setting: Setting): Answer {
   } else {
     edges = call<[number, number][]>(core, 'hullEdges', normed.values, n);
   }
-  return { normed: rowsOf(normed.values, n, d), undefinedRows: setting.scaling ? normed.zeroRows + normed.constantRows : 0, set, scores, weights, arcs, edges };
+  return {
+    normed: rowsOf(normed.values, n, d),
+    undefinedRows: setting.scaling ? normed.zeroRows + normed.constantRows : 0,
+    set,
+    scores,
+    weights,
+    arcs,
+    edges,
+  };
 }
 
-export const labelOf = (setting: { labels: string[] }, index: number): string => setting.labels[index] || `Key ${index + 1}`;
+export const labelOf = (setting: { labels: string[] }, index: number): string =>
+  setting.labels[index] || `Key ${index + 1}`;
 
 // Keys of a file are called as the program and its reports call them, which count from 0; those of the examples have
 // the names their texts speak of: Key 1, Key 2, …
 export const fileLabel = (index: number): string => `key ${index}`;
 const fileNumber = (label: string | undefined): string | undefined => /^key (\d{1,6})$/.exec(label ?? '')?.[1];
-export const fromFile = (setting: { labels: string[] }): boolean => setting.labels.some(label => fileNumber(label) !== undefined);
+export const fromFile = (setting: { labels: string[] }): boolean =>
+  setting.labels.some(label => fileNumber(label) !== undefined);
 
 // The number of a key as its name has it.
-export const numberOf = (setting: { labels: string[] }, index: number): string => fileNumber(setting.labels[index]) ?? String(index + 1);
+export const numberOf = (setting: { labels: string[] }, index: number): string =>
+  fileNumber(setting.labels[index]) ?? String(index + 1);
 
 // The label of one key more: the next number among keys of a file.
 export function nextLabel(setting: { labels: string[] }): string {
-  return fromFile(setting) ? fileLabel(1 + Math.max(...setting.labels.map(label => Number(fileNumber(label) ?? -1)))) : '';
+  return fromFile(setting)
+    ? fileLabel(1 + Math.max(...setting.labels.map(label => Number(fileNumber(label) ?? -1))))
+    : '';
 }
 
 const short = (value: number): string => String(+value.toPrecision(12));
@@ -123,14 +152,18 @@ export function readSetting(state: State, fallback: Setting): { setting: Setting
   const wrong: string[] = [];
   const quoted = (text: string) => `“${text.length > 24 ? text.slice(0, 24) + '…' : text}”`;
   const vector = (text: string): number[] => text.split(',').map(part => (part.trim() === '' ? NaN : Number(part)));
-  const misfit = (text: string): string | undefined => text.split(',').find(part => part.trim() === '' || !(Math.abs(Number(part)) <= largest));
-  const notNumber = (part: string) => (part.trim() === '' ? 'an empty place' : `${quoted(part)}, which is not a number from −${largest} to ${largest}`);
+  const misfit = (text: string): string | undefined =>
+    text.split(',').find(part => part.trim() === '' || !(Math.abs(Number(part)) <= largest));
+  const notNumber = (part: string) =>
+    part.trim() === '' ? 'an empty place' : `${quoted(part)}, which is not a number from −${largest} to ${largest}`;
 
   let keys = fallback.keys;
   const text = state.get('keys', '');
   if (text) {
-    const parts = text.split(';'), bad = parts.map(misfit).find(part => part !== undefined);
-    const read = parts.map(vector), d = read[0]!.length;
+    const parts = text.split(';'),
+      bad = parts.map(misfit).find(part => part !== undefined);
+    const read = parts.map(vector),
+      d = read[0]!.length;
     if (parts.length > mostKeys) wrong.push(`it has ${parts.length} keys, more than the ${mostKeys} a link can hold`);
     else if (bad !== undefined) wrong.push(`its keys hold ${notNumber(bad)}`);
     else if (d !== 2 && d !== 3) wrong.push(`its keys have ${d} ${d === 1 ? 'coordinate' : 'coordinates'}, not 2 or 3`);
@@ -142,10 +175,12 @@ export function readSetting(state: State, fallback: Setting): { setting: Setting
   let query: number[] = Array.from({ length: d }, (_, c) => fallback.query[c] ?? 0);
   const asked = state.get('query', '');
   if (asked) {
-    const bad = misfit(asked), read = vector(asked);
+    const bad = misfit(asked),
+      read = vector(asked);
     if (bad !== undefined) wrong.push(`its query holds ${notNumber(bad)}`);
     else if (read.length === d) query = read;
-    else if (wrong.length === 0) wrong.push(`its query has ${read.length} ${read.length === 1 ? 'coordinate' : 'coordinates'} and the keys ${d}`);
+    else if (wrong.length === 0)
+      wrong.push(`its query has ${read.length} ${read.length === 1 ? 'coordinate' : 'coordinates'} and the keys ${d}`);
   }
   let norm = state.get('norm', normName(fallback));
   if (!norms.includes(norm)) {
@@ -162,20 +197,23 @@ export function readSetting(state: State, fallback: Setting): { setting: Setting
     if (keys !== fallback.keys || !text) wrong.push(`it chooses key ${quoted(state.get('key', ''))} of ${keys.length}`);
     chosen = 0;
   }
-  const labels = state.get('labels', '').split(';').map(label => {
-    try {
-      return decodeURIComponent(label).slice(0, 40);
-    } catch {
-      wrong.push(`the name ${quoted(label)} is not encoded as a link needs`);
-      return '';
-    }
-  });
+  const labels = state
+    .get('labels', '')
+    .split(';')
+    .map(label => {
+      try {
+        return decodeURIComponent(label).slice(0, 40);
+      } catch {
+        wrong.push(`the name ${quoted(label)} is not encoded as a link needs`);
+        return '';
+      }
+    });
   return {
     wrong,
     setting: {
       d,
       keys: keys.map(key => [...key]),
-      labels: keys.map((_, i) => (keys === fallback.keys && text ? '' : labels[i] ?? '')),
+      labels: keys.map((_, i) => (keys === fallback.keys && text ? '' : (labels[i] ?? ''))),
       query,
       projection: norm === 'center' || norm === 'layernorm',
       scaling: norm === 'rmsnorm' || norm === 'layernorm',

@@ -13,7 +13,11 @@ interface Preset {
 }
 
 const ring = (angles: number[], radii: number[] = []): number[][] =>
-  angles.map((degrees, i) => [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)].map(x => +(x * (radii[i] ?? 1)).toFixed(4)));
+  angles.map((degrees, i) =>
+    [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)].map(
+      x => +(x * (radii[i] ?? 1)).toFixed(4),
+    ),
+  );
 
 export const presets: Preset[] = [
   {
@@ -29,7 +33,12 @@ export const presets: Preset[] = [
     id: 'inside',
     name: 'Theorem 1: a key inside the hull never wins',
     fact: 'Key 4 is a mixture of the others, so its score is the same mixture of their scores and never above the highest of them.',
-    keys: [[1.4, -0.6], [-0.2, 1.5], [-1.3, -0.8], [0.1, 0.1]],
+    keys: [
+      [1.4, -0.6],
+      [-0.2, 1.5],
+      [-1.3, -0.8],
+      [0.1, 0.1],
+    ],
     query: [0.1, 0.2],
     chosen: 3,
   },
@@ -45,7 +54,15 @@ export const presets: Preset[] = [
     id: 'layernorm',
     name: 'LayerNorm in space: a circle on a plane',
     fact: 'LayerNorm projects the keys onto the plane orthogonal to 1 and scales them to √d: they land on a circle, where every key can be selected.',
-    keys: [[1.6, 0.2, -0.3], [0.5, 0.9, 0.4], [-0.4, 1.2, 0.1], [-0.9, -0.2, 0.7], [0.1, -0.8, 1.1], [0.3, 0.1, -0.2], [0.8, -1.0, 0.2]],
+    keys: [
+      [1.6, 0.2, -0.3],
+      [0.5, 0.9, 0.4],
+      [-0.4, 1.2, 0.1],
+      [-0.9, -0.2, 0.7],
+      [0.1, -0.8, 1.1],
+      [0.3, 0.1, -0.2],
+      [0.8, -1.0, 0.2],
+    ],
     query: [0.8, -0.2, 0.4],
     norm: 'layernorm',
     chosen: 5,
@@ -54,7 +71,13 @@ export const presets: Preset[] = [
     id: 'projection',
     name: 'Projection alone can hide a key',
     fact: 'Key 5 stands out only along 1. Centring removes that direction and leaves it inside the hull of the others; without the norm it is a vertex.',
-    keys: [[1.2, -0.6, -0.6], [-0.6, 1.2, -0.6], [-0.6, -0.6, 1.2], [-0.4, -0.4, -0.4], [0.9, 0.8, 0.7]],
+    keys: [
+      [1.2, -0.6, -0.6],
+      [-0.6, 1.2, -0.6],
+      [-0.6, -0.6, 1.2],
+      [-0.4, -0.4, -0.4],
+      [0.9, 0.8, 0.7],
+    ],
     query: [0.5, 0.6, 0.4],
     norm: 'center',
     chosen: 4,
@@ -64,7 +87,13 @@ export const presets: Preset[] = [
     name: 'Appendix B: a plane through 1 becomes two points',
     fact: 'All keys lie in the plane spanned by v = (1, 0, 0) and 1. LayerNorm maps that plane to two points, so the keys are tied in two groups.',
     // Chosen so that no step of LayerNorm rounds: the verdicts are exact, and two keys an ulp apart are not tied.
-    keys: [[1, -0.5, -0.5], [1.25, 0.5, 0.5], [0.5, -1, -1], [-0.75, 0.75, 0.75], [0, 0.75, 0.75]],
+    keys: [
+      [1, -0.5, -0.5],
+      [1.25, 0.5, 0.5],
+      [0.5, -1, -1],
+      [-0.75, 0.75, 0.75],
+      [0, 0.75, 0.75],
+    ],
     query: [1, -0.2, 0.1],
     norm: 'layernorm',
   },
@@ -72,25 +101,77 @@ export const presets: Preset[] = [
     id: 'majority',
     name: 'Majority: a query along 1 attends to all alike',
     fact: 'Projected keys are orthogonal to 1. A query along 1 scores them all 0, so attention averages over the keys, as a majority vote needs.',
-    keys: [[1.2, 0.1, -0.4], [-0.3, 1.1, 0.2], [0.2, -0.9, 0.8], [-1, 0.3, 0.9]],
+    keys: [
+      [1.2, 0.1, -0.4],
+      [-0.3, 1.1, 0.2],
+      [0.2, -0.9, 0.8],
+      [-1, 0.3, 0.9],
+    ],
     query: [1, 1, 1],
     norm: 'layernorm',
   },
-  { id: 'edge', name: 'Tie: a key on an edge', fact: 'Key 4 halves the edge from Key 1 to Key 2. One direction puts it on top, but never alone.', keys: [[1.25, -0.5], [0.25, 1.25], [-1, -0.75], [0.75, 0.375]], query: [0.9, 0.5], chosen: 3 },
-  { id: 'equal', name: 'Tie: two equal keys', fact: 'Keys 1 and 4 are the same vector. They always share their score, so neither is ever strictly highest.', keys: [[1, 0.5], [-1, 0.75], [0, -1], [1, 0.5]], query: [0.9, 0.2], chosen: 3 },
-  { id: 'zero', name: 'A zero key, which scaling cannot move', fact: 'Key 3 has no direction to scale and stays at 0, in the middle of the others.', keys: [[1.2, 0.3], [-0.8, 0.9], [0, 0], [-0.3, -1.1]], norm: 'rmsnorm', chosen: 2 },
-  { id: 'one', name: 'One key alone', fact: 'With nothing to compare with, one key is always selected.', keys: [[0.8, 0.6]] },
+  {
+    id: 'edge',
+    name: 'Tie: a key on an edge',
+    fact: 'Key 4 halves the edge from Key 1 to Key 2. One direction puts it on top, but never alone.',
+    keys: [
+      [1.25, -0.5],
+      [0.25, 1.25],
+      [-1, -0.75],
+      [0.75, 0.375],
+    ],
+    query: [0.9, 0.5],
+    chosen: 3,
+  },
+  {
+    id: 'equal',
+    name: 'Tie: two equal keys',
+    fact: 'Keys 1 and 4 are the same vector. They always share their score, so neither is ever strictly highest.',
+    keys: [
+      [1, 0.5],
+      [-1, 0.75],
+      [0, -1],
+      [1, 0.5],
+    ],
+    query: [0.9, 0.2],
+    chosen: 3,
+  },
+  {
+    id: 'zero',
+    name: 'A zero key, which scaling cannot move',
+    fact: 'Key 3 has no direction to scale and stays at 0, in the middle of the others.',
+    keys: [
+      [1.2, 0.3],
+      [-0.8, 0.9],
+      [0, 0],
+      [-0.3, -1.1],
+    ],
+    norm: 'rmsnorm',
+    chosen: 2,
+  },
+  {
+    id: 'one',
+    name: 'One key alone',
+    fact: 'With nothing to compare with, one key is always selected.',
+    keys: [[0.8, 0.6]],
+  },
 ];
 
 // The example these keys are, if they are one.
 export function presetOf(keys: number[][]): Preset | undefined {
   const same = (a: number[], b: number[]) => a.length === b.length && a.every((x, c) => x === b[c]);
   const along = (a: number[], b: number[]) => {
-    const la = Math.hypot(...a), lb = Math.hypot(...b);
+    const la = Math.hypot(...a),
+      lb = Math.hypot(...b);
     return a.length === b.length && la > 0 && lb > 0 && a.every((x, c) => Math.abs(x / la - b[c]! / lb) < 1e-3);
   };
-  return presets.find(preset => preset.keys.length === keys.length &&
-    preset.keys.every((key, i) => same(key, keys[i]!) || (preset.lengthens && i === preset.chosen && along(key, keys[i]!))));
+  return presets.find(
+    preset =>
+      preset.keys.length === keys.length &&
+      preset.keys.every(
+        (key, i) => same(key, keys[i]!) || (preset.lengthens && i === preset.chosen && along(key, keys[i]!)),
+      ),
+  );
 }
 
 export function settingOf(preset: Preset): Setting {
