@@ -22,9 +22,13 @@ void require_place_for_file(const std::filesystem::path& path);
 // A directory is a run of ours if its config.json says so.
 class RunDirectory {
  public:
+  // kept: what is in it stays, and can be gone on with. replaced: config.json lists the files of the run, and
+  // the next one in this directory takes their place; a directory that is not there yet comes into being with
+  // the first file, so that a run that ends before leaves nothing behind.
+  enum class Use { kept, replaced };
   // Creates the directory, and its parents, if missing. Throws InputError if the path is a file, is not
-  // writable, or is a directory that holds something other than a run.
-  explicit RunDirectory(std::filesystem::path path);
+  // writable, or is a directory that holds something other than a run, or one to be replaced without a list.
+  explicit RunDirectory(std::filesystem::path path, Use use = Use::kept);
 
   const std::filesystem::path& path() const { return path_; }
   // Whether the directory holds a run, finished or not.
@@ -32,13 +36,22 @@ class RunDirectory {
   // Removes the temporary files that a run killed while it wrote has left here, and nothing else. To be
   // called before going on with a run; write_config, which begins one, does so itself.
   void remove_leftovers() const;
-  // options: a JSON object with the options as resolved. Adds program, command and provenance to it.
+  // options: a JSON object with the options as resolved. Adds program, command and provenance to it. Begins a
+  // run: where runs are replaced, the files of an earlier one, by its own list, are gone then.
   void write_config(std::string_view command, const Provenance& provenance, std::string_view options) const;
   // name: a plain file name inside the directory.
   void write(std::string_view name, std::string_view bytes) const;
+  // A file of the run that somebody else is about to write there.
+  void add_file(std::string_view name) const;
 
  private:
+  void write_config_file() const;
+
   std::filesystem::path path_;
+  Use use_;
+  // Where runs are replaced: config.json without the list of files, empty before it is written; and the list.
+  mutable std::string config_;
+  mutable std::vector<std::string> files_;
 };
 
 // A log that only grows, of one writer at a time. What was synced survives a power loss, what was appended a

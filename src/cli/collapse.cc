@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/options.h"
+#include "core/number_text.h"
 #include "report/collapse_page.h"
 #include "result/json_writer.h"
 #include "study/masks.h"
@@ -33,10 +34,6 @@ std::string policies(const std::vector<CollapseCurve>& curves) {
         fmt::format("{} rows were 0 or constant where a norm had to scale them; they stay 0.\n", undefined);
   }
   return text;
-}
-
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string inits_text(const CollapseModel& model) {

@@ -7,9 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 #include "cli/interrupt.h"
@@ -33,7 +35,7 @@ bool takes_escape_codes(int descriptor) {
 }
 
 // Characters on screen: code points of UTF-8.
-std::size_t width(std::string_view text) {
+std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
@@ -45,6 +47,7 @@ bool numeric(std::string_view text) {
 }  // namespace
 
 std::string duration(double seconds) {
+  if (seconds > 0 && seconds < 0.95) return fmt::format("{:.1g}s", seconds);
   const auto whole = std::llround(std::min(seconds, 1e9));
   if (whole < 60) return fmt::format("{}s", whole);
   if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
@@ -84,16 +87,17 @@ CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, co
             ->type_name("N")
             ->default_str("0"));
   group(command->add_flag("--json", common.json, "Print one JSON object instead of text"));
-  group(command
-            ->add_option_function<std::string>(
-                "--out",
-                [&common](const std::string& text) {
-                  if (text.empty()) throw InputError("--out needs the name of a directory.");
-                  common.out = text;
-                },
-                "Directory for the files of this run: new, empty, or an earlier run, which is overwritten; "
-                "`train` and `paper` neither overwrite runs nor are overwritten")
-            ->type_name("DIR"));
+  group(
+      command
+          ->add_option_function<std::string>(
+              "--out",
+              [&common](const std::string& text) {
+                if (text.empty()) throw InputError("--out needs the name of a directory.");
+                common.out = text;
+              },
+              "Directory for the files of this run: new, empty, or an earlier run, whose files are removed; "
+              "`train` and `paper` neither overwrite runs nor are overwritten")
+          ->type_name("DIR"));
   group(command->add_flag("--quiet", common.quiet, "No progress and no notes on standard error"));
   return command;
 }
@@ -112,7 +116,7 @@ std::unique_ptr<RunDirectory> replaceable_directory(const Common& common) {
         "'{}' holds a run of 'normscope {}', over which nothing is written; name a new directory.",
         common.out, held));
   }
-  auto directory = std::make_unique<RunDirectory>(common.out);
+  auto directory = std::make_unique<RunDirectory>(common.out, RunDirectory::Use::replaced);
   set_kept(fmt::format("Stopped; '{}' has no results of this run.", common.out));
   return directory;
 }
@@ -154,10 +158,48 @@ bool colour_output() {
   return takes_escape_codes(STDOUT_FILENO) && (no_colour == nullptr || *no_colour == '\0');
 }
 
-std::size_t terminal_width() {
+std::optional<std::size_t> screen_width(int descriptor) {
+  constexpr std::size_t least = 20, most = 10'000;
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
+    std::size_t given = 0;
+    const char* end = columns + std::strlen(columns);
+    if (const auto read = std::from_chars(columns, end, given);
+        read.ec == std::errc() && read.ptr == end && given >= least && given <= most)
+      return given;
+  }
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
-  return 80;
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col >= least) return size.ws_col;
+  return ::isatty(descriptor) == 1 ? std::optional<std::size_t>(80) : std::nullopt;
+}
+
+std::size_t terminal_width() {
+  return screen_width(STDOUT_FILENO).value_or(80);
+}
+
+void Pace::add(double seconds, double done) {
+  if (seconds <= points_.back().seconds) return;
+  points_.push_back({seconds, done});
+  // What lies before the last half is of no use; one point at or before its beginning is.
+  const auto later = std::find_if(points_.begin() + 1, points_.end(),
+                                  [&](const Point& point) { return 2 * point.seconds > seconds; });
+  points_.erase(points_.begin(), later - 1);
+}
+
+double Pace::rate() const {
+  const Point &from = points_.front(), &to = points_.back();
+  return to.seconds > from.seconds ? (to.done - from.done) / (to.seconds - from.seconds) : 0;
+}
+
+std::string fitting_line(const std::vector<std::string>& forms, std::size_t width) {
+  for (const std::string& form : forms)
+    if (width_of(form) <= width) return form;
+  std::string cut = forms.back();
+  while (width_of(cut) > width) {
+    do cut.pop_back();
+    while (!cut.empty() && (static_cast<unsigned char>(cut.back()) & 0xC0) == 0x80);
+    if (!cut.empty() && (static_cast<unsigned char>(cut.back()) & 0xC0) == 0xC0) cut.pop_back();
+  }
+  return cut;
 }
 
 Progress::Progress(const Common& common, std::string label, std::string unit, const Whole* whole)
@@ -179,19 +221,31 @@ void Progress::update(std::size_t done, std::size_t total) {
   if (now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  const double rate = static_cast<double>(done) / seconds;
+  pace_.add(seconds, static_cast<double>(done));
+  const double rate = pace_.rate();
   const std::string left =
-      done == 0 ? "?" : duration(static_cast<double>(total - std::min(done, total)) / rate);
-  std::string line = fmt::format("{} {}/{} {}{} · {:.{}f}/s · {} left", label_, done, total, unit_, detail_,
-                                 rate, rate < 10 ? 1 : 0, left);
+      rate > 0 ? duration(static_cast<double>(total - std::min(done, total)) / rate) : "?";
+  const std::string speed = fmt::format(" · {:.{}f}/s", rate, rate < 10 ? 1 : 0);
+  const auto line = [&](std::string_view whole, bool unit, bool detail, bool fast) {
+    return fmt::format("{}{} {}/{}{}{}{} · {} left", whole, label_, done, total, unit ? " " + unit_ : "",
+                       detail ? detail_ : "", fast ? speed : "", left);
+  };
+  std::string whole;
   if (whole_ != nullptr && total > 0) {
     const double part = static_cast<double>(std::min(done, total)) / static_cast<double>(total);
     const double share = (whole_->before + part * whole_->part) / whole_->total;
     const double elapsed = std::chrono::duration<double>(now - whole_->start).count();
-    line = fmt::format("[{:.0f} % of all, {} left] {}", 100 * share,
-                       share > 0 ? duration(elapsed * (1 - share) / share) : "?", line);
+    whole = fmt::format("[{:.0f} % of all, {} left] ", 100 * share,
+                        share > 0 ? duration(elapsed * (1 - share) / share) : "?");
   }
-  std::fputs(("\r\x1b[K" + line).c_str(), stderr);
+  // The last column stays free: some terminals go on to the next line there.
+  const std::size_t room = screen_width(STDERR_FILENO).value_or(80) - 1;
+  std::fputs(("\r\x1b[K" + fitting_line({line(whole, true, true, true), line(whole, true, true, false),
+                                         line(whole, true, false, false), line("", true, false, false),
+                                         line("", false, false, false)},
+                                        room))
+                 .c_str(),
+             stderr);
 }
 
 void Progress::set_detail(std::string detail) {
@@ -209,25 +263,60 @@ Context context_of(const Common& common, const Executor& executor, Progress* pro
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {
+  return table(rows, screen_width(STDOUT_FILENO).value_or(std::string::npos));
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t room) {
   std::vector<std::size_t> widths;
   std::vector<bool> right;  // a column of numbers
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t c = 0; c < rows[r].size(); ++c) {
       if (c == widths.size()) widths.push_back(0), right.push_back(rows.size() > 1);
-      widths[c] = std::max(widths[c], width(rows[r][c]));
+      widths[c] = std::max(widths[c], width_of(rows[r][c]));
       if (r > 0 && !rows[r][c].empty() && !numeric(rows[r][c])) right[c] = false;
     }
   }
+  constexpr std::size_t gap = 2;
   std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string padding(widths[c] - width(row[c]), ' ');
-      if (c > 0) line += "  ";
-      line += right[c] ? padding + row[c] : row[c] + padding;
+  for (std::size_t begin = 1, end = 1; begin == 1 || begin < widths.size(); begin = end) {
+    std::size_t taken = widths.empty() ? 0 : widths[0];
+    while (end < widths.size() && (end == begin || taken + gap + widths[end] <= room))
+      taken += gap + widths[end++];
+    if (begin > 1) text += "\n";
+    for (const auto& row : rows) {
+      std::string line;
+      const auto put = [&](std::size_t c) {
+        if (c >= row.size()) return;
+        const std::string padding(widths[c] - width_of(row[c]), ' ');
+        if (c > 0) line += "  ";
+        line += right[c] ? padding + row[c] : row[c] + padding;
+      };
+      put(0);
+      for (std::size_t c = begin; c < end; ++c) put(c);
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    if (end >= widths.size()) break;
+  }
+  return text;
+}
+
+std::string wrapped(std::string_view sentence) {
+  return wrapped(sentence, screen_width(STDOUT_FILENO).value_or(std::string::npos));
+}
+
+std::string wrapped(std::string_view sentence, std::size_t room) {
+  std::string text;
+  std::size_t column = 0;
+  for (const std::string_view word : split(sentence, ' ')) {
+    const std::size_t size = width_of(word);
+    if (!text.empty()) {
+      const bool fits = column + 1 + size <= room;
+      text += fits ? ' ' : '\n';
+      column = fits ? column + 1 : 0;
+    }
+    text += word;
+    column += size;
   }
   return text;
 }

@@ -65,7 +65,7 @@ std::unique_ptr<RunDirectory> replaceable_directory(const Common& common);
 // results was given with it, or if an option was given an empty value, which would be taken for its default.
 bool resumes(const CLI::App& command, std::initializer_list<std::string_view> allowed = {});
 
-// "42s", "3m07s", "2h05m"
+// "0.3s", "42s", "3m07s", "2h05m"
 std::string duration(double seconds);
 // The norms by name, for help texts.
 std::string norm_list();
@@ -77,7 +77,10 @@ void flush_output();
 void note(const Common& common, std::string_view text);
 
 bool colour_output();  // standard output is a terminal that takes colours and NO_COLOR is not set
-std::size_t terminal_width();
+// Columns of the screen that standard output or standard error goes to: those of COLUMNS, else of the terminal.
+// None: it is no screen.
+std::optional<std::size_t> screen_width(int descriptor);
+std::size_t terminal_width();  // of standard output; 80 where it is none
 
 // Work that consists of several parts, each with its own Progress: how far the whole is, in any unit.
 struct Whole {
@@ -86,8 +89,28 @@ struct Whole {
          part = 0;  // before: what parts that ended took; part: what the present one takes
 };
 
+// How long the rest takes, at the pace of the last half of the time: work is often slower, or faster, towards
+// its end.
+class Pace {
+ public:
+  // Seconds since the beginning, and the units of work done by then; neither falls.
+  void add(double seconds, double done);
+  // Units in a second; 0: not known yet.
+  double rate() const;
+
+ private:
+  struct Point {
+    double seconds, done;
+  };
+  std::vector<Point> points_ = {{0, 0}};
+};
+
+// Of the forms of a line, the most telling first, the first that fits; else the last, cut off.
+std::string fitting_line(const std::vector<std::string>& forms, std::size_t width);
+
 // Rate and time left, on standard error, only if it is a terminal and not --quiet. update may be called from
-// any thread; the line is erased at the end.
+// any thread; the line is erased at the end, and never longer than the screen is wide: what wraps cannot be
+// erased.
 class Progress {
  public:
   // whole: shown beside the part, with the time left of all; it must outlive this.
@@ -105,13 +128,19 @@ class Progress {
   const Whole* whole_;
   bool shown_;
   Clock::time_point start_, last_;
+  Pace pace_;
   std::mutex mutex_;
 };
 
 // What a study is given: its notes go to standard error, how far it is to `progress`, which must outlive it.
 Context context_of(const Common& common, const Executor& executor, Progress* progress = nullptr);
 
-// Columns aligned by width: the first row is the header; numbers to the right, words to the left.
+// Columns aligned by width: the first row is the header; numbers to the right, words to the left. On a screen
+// that is too narrow for all columns they are stacked: each block begins with the first column.
 std::string table(const std::vector<std::vector<std::string>>& rows);
+std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t width);
+// A sentence as it is, or on a screen in lines that end between words.
+std::string wrapped(std::string_view sentence);
+std::string wrapped(std::string_view sentence, std::size_t width);
 
 }  // namespace normscope::cli

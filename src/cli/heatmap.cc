@@ -103,7 +103,7 @@ std::string screen(const HeatmapRun& run) {
   for (const auto& grid : run.grids) {
     const HeatmapSummary summary = summarise(grid.heatmap);
     if (summary.unselectable == 0) {
-      text += fmt::format("\nnorm {}: no key is unselectable, in any draw of any cell\n", grid.norm);
+      text += fmt::format("\nnorm {}: no key that was drawn is unselectable, in any cell\n", grid.norm);
       continue;
     }
     text += fmt::format("\nnorm {}: mean share of unselectable keys (the caption's reading)\n", grid.norm);

@@ -70,6 +70,38 @@ std::string rank_line(const KeySet& set, bool full) {
   return text;
 }
 
+// A line per key that is not selectable, and one for the whole set.
+std::string advice_text(const KeySetResult& result) {
+  constexpr std::size_t kMost = 12;
+  std::vector<std::vector<std::string>> rows = {
+      {"key", "verdict", "a factor above", "an offset above", "a norm"}};
+  std::size_t all = 0;
+  const auto above = [](const std::optional<KeyThreshold>& threshold) {
+    return threshold ? fmt::format("{:.6g}", threshold->least) : std::string("–");
+  };
+  for (const KeyResult& each : *result.keys) {
+    if (!each.advice || ++all > kMost) continue;
+    std::vector<std::string> norms;
+    for (const NormAdvice& norm : each.advice->norms) norms.push_back(norm.norm);
+    rows.push_back({std::to_string(each.index), name_of(each.key.verdict), above(each.advice->scale),
+                    above(each.advice->offset),
+                    norms.empty() ? "–" : fmt::format("{}", fmt::join(norms, " "))});
+  }
+  if (all == 0) return "what would help   nothing is needed: every key is selectable\n";
+  std::string text =
+      "what would help   makes the key selectable; --json has the queries that do\n" + table(rows);
+  if (all > kMost) text += fmt::format("… ({} in all)\n", all);
+  if (result.for_all) {
+    const OffsetsForAll& offsets = *result.for_all;
+    text += fmt::format(
+        "offsets for all   at least {:.4g} for the neediest key; so much and up to {:.3g} more: {} selectable, {} "
+        "tied, {} unselectable\n",
+        *std::max_element(offsets.least.begin(), offsets.least.end()), offsets.bend,
+        offsets.counts.selectable, offsets.counts.tied, offsets.counts.unselectable);
+  }
+  return text;
+}
+
 std::string set_text(const KeySetResult& result, const KeysSettings& settings) {
   const KeySet& set = result.set;
   const std::vector<KeyResult>& keys = *result.keys;
@@ -113,6 +145,7 @@ std::string set_text(const KeySetResult& result, const KeysSettings& settings) {
     text += fmt::format("prefixes          {} of {} keys stop being selectable before the last key\n", lost,
                         set.n);
   }
+  if (settings.advice) text += advice_text(result);
   text += rank_line(set, settings.rank == RankPolicy::full);
   const auto verified =
       std::count_if(keys.begin(), keys.end(), [](const KeyResult& each) { return each.key.verified; });
@@ -127,13 +160,15 @@ std::string screen(const GivenKeys& given, const KeysResult& result) {
   const auto& sets = result.sets;
   std::string text =
       fmt::format("{}, {}, {} × {}{}{}\n", given.source, name_of(given.dtype), given.n, given.d,
-                  given.sets > 1 ? fmt::format(", {} sets", given.sets) : "",
+                  given.sets == 1   ? ""
+                  : given.heads > 0 ? fmt::format(", {} × {} heads", given.sets / given.heads, given.heads)
+                                    : fmt::format(", {} sets", given.sets),
                   result.settings.norm == "none" ? "" : fmt::format(", after {}", result.settings.norm));
   if (result.undefined_rows > 0)
     text +=
         fmt::format("{} rows with nothing to scale (zero rows, or σ = 0) became 0\n", result.undefined_rows);
   for (std::size_t s = 0; s < std::min(kMostSets, sets.size()); ++s) {
-    if (sets.size() > 1) text += fmt::format("\nset {}\n", s);
+    if (sets.size() > 1) text += fmt::format("\n{}\n", set_label(sets[s], s));
     text += set_text(sets[s], result.settings);
   }
   if (sets.size() > kMostSets) {
@@ -187,7 +222,9 @@ void add_keys(CLI::App& app, Common& common) {
       app, common, "keys", "Which keys can attention select? Verdict, margin and certificate for each",
       {"keys keys.npy", "keys layer3.safetensors --tensor k_proj --norm layernorm",
        "keys keys.npy --json --exact | jq '.sets[0].counts'",
-       "keys head.npz --tensor weight --bias bias.npy --summary", "keys keys.npy --query-norm 10 --prefix"});
+       "keys head.npz --tensor weight --bias bias.npy --summary", "keys keys.npy --query-norm 10 --prefix",
+       "keys runs/scan/trace.layer.3.safetensors --tensor window.0.layer.3.attn.key",
+       "keys cache.npy --heads 12 --summary", "keys keys.npy --advice --json"});
   add_options(*command, *options);
   add_to_footer(*command, fmt::format("Norms: {}", fmt::join(norm_names_without_normals(), " ")));
   when_called(*command, [options, &common] { run(*options, common); });

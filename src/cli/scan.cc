@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "cli/common.h"
 #include "cli/options.h"
@@ -16,47 +17,78 @@ namespace {
 
 constexpr std::size_t kMostPrinted = 4000;  // characters of text on a terminal
 
-// The text with the unselectable tokens marked: by colour, or by brackets where there is none.
-std::string marked_text(const ScanResult& result, KeySpace space) {
-  const bool colours = colour_output();
+// How a kind of token is marked: by colour, or by brackets where there is none.
+struct Mark {
+  const char *kind, *colour, *name, *before, *after;
+};
+constexpr Mark kMarks[] = {{kUnselectableInAll, "1;97;41", "red", "[[", "]]"},
+                           {kUnselectableInSome, "30;43", "yellow", "[", "]"},
+                           {kTiedInAll, "1;97;44", "blue", "{{", "}}"},
+                           {kTiedInSome, "30;46", "cyan", "{", "}"}};
+
+// Line breaks stay; whatever else could move the cursor does not.
+std::string shown(const std::string& token) {
   std::string text;
-  std::size_t characters = 0;
-  for (std::size_t w = 0; w < result.windows->size() && characters < kMostPrinted; ++w) {
-    const TextFigure figure = scan_text(result, w, space);
-    for (const TextFigure::Token& token : figure.tokens) {
-      if (characters >= kMostPrinted) break;
-      // Line breaks stay; whatever else could move the cursor does not.
-      std::string shown;
-      for (const std::string_view line : split(token.text, '\n')) {
-        if (!shown.empty() || line.data() != token.text.data()) shown += '\n';
-        shown += printable(line);
-      }
-      characters += shown.size();
-      const std::size_t begin = std::min(shown.find_first_not_of(" \n"), shown.size());
-      const std::string space_before = shown.substr(0, begin), word = shown.substr(begin);
-      if (!token.value) {
-        text += shown;
-      } else if (colours) {
-        text +=
-            fmt::format("{}\033[{}m{}\033[0m", space_before, *token.value >= 1 ? "1;97;41" : "30;43", word);
-      } else {
-        const bool in_all = *token.value >= 1;
-        text += fmt::format("{}{}{}{}", space_before, in_all ? "[[" : "[", word, in_all ? "]]" : "]");
-      }
-    }
-    text += "\n";
+  for (const std::string_view line : split(token, '\n')) {
+    if (line.data() != token.data()) text += '\n';
+    text += printable(line);
   }
-  return text + (characters >= kMostPrinted ? "…\n" : "");
+  return text;
 }
 
-std::string highlighted(const ScanResult& result, std::optional<KeySpace> space) {
-  for (const KeySpace each : result.settings.spaces) {
-    if (!space && any_unselectable(result, each)) space = each;
+// The text of a space with its tokens marked, and which marks it has.
+struct MarkedText {
+  std::string text;
+  std::set<const Mark*> marks;
+};
+
+MarkedText marked_text(const ScanResult& result, KeySpace space) {
+  const bool colours = colour_output();
+  MarkedText marked;
+  std::size_t characters = 0;
+  for (std::size_t w = 0; w < result.windows->size() && characters < kMostPrinted; ++w) {
+    for (const TextFigure::Token& token : scan_text(result, w, space).tokens) {
+      if (characters >= kMostPrinted) break;
+      const std::string text = shown(token.text);
+      characters += text.size();
+      const auto* mark = std::find_if(std::begin(kMarks), std::end(kMarks),
+                                      [&](const Mark& each) { return each.kind == token.kind; });
+      if (mark == std::end(kMarks)) {
+        marked.text += text;
+        continue;
+      }
+      marked.marks.insert(mark);
+      const std::size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
+      marked.text += text.substr(0, begin);
+      marked.text += colours ? fmt::format("\033[{}m{}\033[0m", mark->colour, text.substr(begin))
+                             : mark->before + text.substr(begin) + mark->after;
+    }
+    marked.text += "\n";
   }
-  if (!space || !any_unselectable(result, *space)) return "";
-  return fmt::format("\nUnselectable in some {0}{1}, in all {2} ({3}):\n{4}", set_name(*space),
-                     colour_output() ? " (yellow)" : " [so]", colour_output() ? "(red)" : "[[so]]",
-                     name_of(*space), marked_text(result, *space));
+  if (characters >= kMostPrinted) marked.text += "…\n";
+  return marked;
+}
+
+// Of the space asked for; else of the first that has unselectable tokens; else of the first with tied ones.
+std::string highlighted(const ScanResult& result, std::optional<KeySpace> space) {
+  for (const auto& marked : {any_unselectable, any_marked}) {
+    for (const KeySpace each : result.settings.spaces)
+      if (!space && marked(result, each)) space = each;
+  }
+  if (!space || !any_marked(result, *space)) return "";
+  const MarkedText marked = marked_text(result, *space);
+  std::vector<std::string> legend;
+  for (const Mark& mark : kMarks) {
+    if (!marked.marks.contains(&mark)) continue;
+    legend.push_back(colour_output() ? fmt::format("{} ({})", mark.kind, mark.name)
+                                     : fmt::format("{} {}so{}", mark.kind, mark.before, mark.after));
+  }
+  // What follows was not printed.
+  if (legend.empty()) legend.emplace_back("unselectable and tied tokens come later in the text");
+  return fmt::format(
+      "\n{}\n{}",
+      wrapped(fmt::format("By {} ({}): {}", set_name(*space), name_of(*space), fmt::join(legend, ", "))),
+      marked.text);
 }
 
 // The page holds the figures' data; all verdicts of all tokens are in results.json.
@@ -78,8 +110,10 @@ void run(const ScanOptions& options, const Common& common) {
   const ScanPlan plan = plan_scan(options, common.out);
   const auto directory = replaceable_directory(common);
   const Executor executor(common.threads, common.stop);
-  if (directory)
+  if (directory) {
     directory->write_config("scan", provenance(common.seed, executor.threads()), json_of(plan.told));
+    for (const std::string& file : trace_files(plan)) directory->add_file(file);
+  }
   ScanStudy study = run_with_progress(plan, common, executor);
   const ScanAbout about{plan.about, plan.as_model};
   for (const std::string& sentence : about.notes) note(common, sentence);
@@ -89,9 +123,11 @@ void run(const ScanOptions& options, const Common& common) {
     note(common, "Wrote " + (directory->path() / "report.html").string());
   }
   if (common.json) return write_json(study.result, -1, print);
-  print(fmt::format("{}\n{}{}\n{}\n", table(scan_table(study.result, study.summary).rows),
-                    scan_readings(study.result, about), study.result.verdict,
-                    highlighted(study.result, options.highlight)));
+  std::string text = wrapped(scan_heading(study.result)) + "\n\n" +
+                     table(scan_table(study.result, study.summary).rows) + "\n";
+  for (const std::string& sentence : scan_readings(study.result, study.summary, about.as_model))
+    text += wrapped(sentence) + "\n";
+  print(text + wrapped(study.result.verdict) + "\n" + highlighted(study.result, options.highlight));
 }
 
 }  // namespace

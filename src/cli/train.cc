@@ -49,7 +49,11 @@ void add_training(CLI::App& train, Common& common, const char* name, const char*
   describe_seed(*command, "Seed of a single run; same seed, same result [11]", "");
   auto call = std::make_shared<TrainCall<Options>>(TrainCall<Options>{name, common, *command});
   add_options(*command, call->options);
-  add_text(*command, "--resume", "DIR", "Go on with the training in this directory", call->resume);
+  add_text(
+      *command, "--resume", "DIR",
+      "Go on with the training in this directory; with --steps N beyond its last step, if its learning rate "
+      "does not end there",
+      call->resume);
   add_to_footer(*command, "Norms: " + norm_list());
   when_called(*command, [call, run, command] {
     const Common& given = call->common;
@@ -61,8 +65,11 @@ void add_training(CLI::App& train, Common& common, const char* name, const char*
 // The record of --resume, if it was given.
 template <class Record, class Options>
 std::optional<Record> opened(const TrainCall<Options>& call) {
-  if (!resumes(call.command, {"--checkpoint-every"})) return std::nullopt;
-  return Record::open(call.resume, call.name);
+  if (!resumes(call.command, {"--checkpoint-every", "--steps"})) return std::nullopt;
+  Record record = Record::open(call.resume, call.name);
+  if (was_given(call.command, "--steps"))
+    record.extend(call.name, std::optional(call.options.steps).value_or(0));
+  return record;
 }
 
 // That of --out, once there is a plan. From here on what is finished is kept.

@@ -68,6 +68,7 @@ void run(const VocabOptions& options, const Common& common) {
   for (const std::string& sentence : study.given.notes) note(common, sentence);
   if (directory) {
     directory->write_config("vocab", result.made, json_of(result.settings));
+    directory->add_file("certificates.safetensors");
     write_certificates(directory->path() / "certificates.safetensors", study.set);
     directory->write("results.json", json_of(result));
     directory->write("report.html",

@@ -34,6 +34,23 @@ std::string percent_of(std::size_t part, std::size_t whole, int digits) {
   return fmt::format("{:.{}f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole), digits);
 }
 
+std::string short_percent(double share, int digits, std::string_view none) {
+  if (!std::isfinite(share)) return std::string(none);
+  const double size = std::abs(100 * share);
+  if (size > 0 && size < 1e-3) return fmt::format("{:.{}g} %", 100 * share, digits);
+  const int power = size > 0 ? static_cast<int>(std::floor(std::log10(size))) : 0;
+  std::string text = fmt::format("{:.{}f}", 100 * share, std::max(0, digits - 1 - power));
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+  }
+  return text + " %";
+}
+
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string with_interval(const Interval& interval, int digits, double unit, IntervalStyle style) {
   if (interval.count == 0) return std::string(style.none);
   if (!std::isfinite(interval.mean)) return std::string(kNotMeasurable);

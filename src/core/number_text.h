@@ -20,6 +20,11 @@ std::string all_digits(double value);
 // "12.5 %" of 0.125, with so many digits after the point.
 std::string percent(double share, int digits, std::string_view none = "–");
 std::string percent_of(std::size_t part, std::size_t whole, int digits);
+// With so many digits in all, but never as a power of ten where that can be helped: "100 %", "1.1 %".
+std::string short_percent(double share, int digits = 2, std::string_view none = "–");
+
+// "1 token", "2 tokens": of words that take an s.
+std::string counted(std::size_t count, std::string_view what);
 
 // 1234567 as "1,234,567".
 std::string grouped(std::size_t count);

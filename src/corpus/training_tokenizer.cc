@@ -256,7 +256,7 @@ TrainingTokenizer word_tokenizer(std::span<const std::string_view> texts, std::s
         {{"type", "BertProcessing"}, {"cls", json::array({"[CLS]", 2})}, {"sep", json::array({"[SEP]", 3})}}},
        {"decoder", nullptr},
        {"model", {{"type", "WordLevel"}, {"vocab", std::move(vocabulary)}, {"unk_token", "[UNK]"}}}});
-  return from_own_json("words", "The most frequent words of the training texts", file);
+  return from_own_json("words", "the most frequent words of the training texts", file);
 }
 
 TrainingTokenizer default_text_tokenizer(std::span<const std::string_view> texts, std::size_t most) {

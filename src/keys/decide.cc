@@ -12,6 +12,7 @@
 #include "keys/exact.h"
 #include "keys/placed.h"
 #include "keys/search.h"
+#include "keys/spread_order.h"
 #include "keys/weight.h"
 #include "normscope/error.h"
 #include "normscope/keys.h"
@@ -142,6 +143,7 @@ class SetDecider {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return size[a] != size[b] ? size[a] > size[b] : a < b; });
+    if (placed_.frame.dimension >= kManyDimensions) return decide_alone(order);
     LikelyVertices likely;
     likely.panels = RoughPanels(placed_.frame.dimension);
     likely.position_of.assign(m, kNone);
@@ -166,6 +168,17 @@ class SetDecider {
     }
   }
 
+  // In many dimensions no key helps another (decide_together), and near keys take many times as long as far
+  // ones. Pieces are of like keys, and spread over the work, so that progress tells how much of it is done.
+  void decide_alone(std::span<const std::size_t> order) {
+    const std::vector<std::size_t> pieces = spread_order((order.size() + kPiece - 1) / kPiece);
+    executor_.for_each(pieces.size(), [&](std::size_t turn) {
+      const std::size_t begin = pieces[turn] * kPiece, size = std::min(kPiece, order.size() - begin);
+      decide_together(order.subspan(begin, size));
+      report(size);
+    });
+  }
+
   void report(std::size_t keys) {
     const std::size_t done = done_ += keys;
     if (placed_.options.progress) placed_.options.progress(done, distinct_.size());
@@ -185,7 +198,6 @@ class SetDecider {
 
   void decide_piece(std::span<const std::size_t> keys, const LikelyVertices& likely,
                     std::vector<std::size_t>& discovered) {
-    if (placed_.frame.dimension >= kManyDimensions) return decide_together(keys);
     // Many keys are settled by q = k_i − centre; one pass over all keys serves the whole piece.
     std::vector<bool> settled(keys.size(), false);
     if (placed_.options.margins == Margins::bound && !placed_.frame.offsets)

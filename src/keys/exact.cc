@@ -107,8 +107,9 @@ class Echelon {
 
 class CoverProgram {
  public:
+  // scales: with a column for τ, by which the key grows to (1 + τ)·k_i.
   CoverProgram(MatrixView<const double> points, std::span<const double> offsets, std::size_t count,
-               std::size_t key, std::span<const std::size_t> hint, Effort& effort)
+               std::size_t key, std::span<const std::size_t> hint, Effort& effort, bool scales = false)
       : effort_(effort),
         points_(points),
         offsets_(offsets),
@@ -117,7 +118,8 @@ class CoverProgram {
         hint_(hint.begin(), hint.end()),
         dimension_(points.cols),
         rows_(points.cols + (offsets.empty() ? 1 : 2)),
-        columns_(count + (offsets.empty() ? 0 : 1)) {
+        columns_(count + (offsets.empty() ? 0 : 1) + (scales ? 1 : 0)),
+        scale_(scales ? columns_ - 1 : kNone) {
     lowest_ = lowest_exponent(points.first_rows(count));
     if (!offsets.empty()) lowest_ = std::min(lowest_, lowest_exponent({offsets.data(), 1, count}));
     // The ray is as long as the keys are: prices of keys and ray are then of one size, and so are a query's
@@ -187,10 +189,35 @@ class CoverProgram {
     return result;
   }
 
+  ExactReach reach(Change change) {
+    feasibility_ = true;
+    maximise();
+    feasibility_ = false;
+    drive_out_artificials();
+    const std::size_t moved = change == Change::scale ? scale_ : count_;
+    gain_[moved] = 1;
+    maximise();
+    ExactReach result;
+    for (std::size_t r = 0; r < rows_; ++r)
+      if (basis_[r] == moved) result.value = value(r);
+    if (change == Change::offset) result.value *= rational(std::ldexp(1.0, ray_exponent_));
+    result.cover = solution();
+    ExactVerdict dual;
+    take_query(dual);
+    result.query = std::move(dual.query);
+    result.offset_factor = std::move(dual.offset_factor);
+    return result;
+  }
+
  private:
-  // Column j: (k_j − k_i, [b_j − b_i,] 2^-lowest), all times 2^-lowest; the ray is (0, −2^(ray − lowest), 0).
+  // Column j: (k_j − k_i, [b_j − b_i,] 2^-lowest), all times 2^-lowest; the ray is (0, −2^(ray − lowest), 0), the
+  // column of τ (−k_i, 0, 0) times 2^-lowest.
   std::vector<Integer> column(std::size_t j) const {
     std::vector<Integer> v(rows_);
+    if (j == scale_) {
+      for (std::size_t c = 0; c < dimension_; ++c) v[c] = -scaled(points_(key_, c), lowest_);
+      return v;
+    }
     if (j == count_) {
       v[dimension_] = -(Integer(1) << static_cast<unsigned>(ray_exponent_ - lowest_));
       return v;
@@ -260,7 +287,9 @@ class CoverProgram {
       size += std::abs(product);
       reach += std::abs(difference);
     };
-    if (j == count_) {
+    if (j == scale_) {
+      for (std::size_t c = 0; c < dimension_; ++c) term(screen_[c], -points_(key_, c));
+    } else if (j == count_) {
       term(screen_[dimension_], std::ldexp(-1.0, ray_exponent_));
     } else {
       for (std::size_t c = 0; c < dimension_; ++c) term(screen_[c], points_(j, c) - points_(key_, c));
@@ -454,7 +483,7 @@ class CoverProgram {
   std::span<const double> offsets_;
   std::size_t count_, key_;
   std::vector<std::size_t> hint_;
-  std::size_t dimension_, rows_, columns_;
+  std::size_t dimension_, rows_, columns_, scale_;
   int lowest_ = 0, ray_exponent_ = 0;
   bool feasibility_ = true;
   std::vector<std::size_t> basis_;  // column in each row; kNone is that row's artificial
@@ -472,6 +501,11 @@ ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const dou
                             std::size_t count, std::size_t key, std::span<const std::size_t> hint,
                             Effort& effort) {
   return CoverProgram(points, offsets, count, key, hint, effort).decide();
+}
+
+ExactReach exact_reach(MatrixView<const double> points, std::span<const double> offsets, std::size_t key,
+                       Change change, std::span<const std::size_t> hint, Effort& effort) {
+  return CoverProgram(points, offsets, points.rows, key, hint, effort, change == Change::scale).reach(change);
 }
 
 std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const double> points,

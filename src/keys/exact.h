@@ -76,6 +76,21 @@ ExactVerdict decide_exactly(MatrixView<const double> points, std::span<const dou
                             std::size_t count, std::size_t key, std::span<const std::size_t> hint,
                             Effort& effort);
 
+// How far a key that the others cover can be changed before they no longer do.
+enum class Change { scale, offset };  // to (1 + τ)·k_i; to b_i + τ, where there are offsets
+struct ExactReach {
+  Rational value = 0;            // the largest τ ≥ 0 for which there is a cover
+  std::vector<ExactTerm> cover;  // of the key so changed
+  // The dual: under query (and, with offsets, offset_factor, as in ExactVerdict) no other key scores higher than
+  // the key so changed, which gains with τ.
+  std::vector<Integer> query;
+  Integer offset_factor = 0;
+};
+// points: all keys, equal ones too. The key must have a cover, and to be scaled a coordinate that is not 0. Throws
+// BeyondEffort.
+ExactReach exact_reach(MatrixView<const double> points, std::span<const double> offsets, std::size_t key,
+                       Change change, std::span<const std::size_t> hint, Effort& effort);
+
 // The witness of a selectable key as an exact query: the direction, over the offset factor if there are
 // offsets (at factor 0 the multiple of it that is large enough to win).
 std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const double> points,

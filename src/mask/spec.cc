@@ -49,8 +49,8 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
     offered.append(offered.empty() ? "" : ", ").append(known);
   }
   const auto meant = nearest_spelling(family_of(name), families);
-  throw InputError(fmt::format("Mask '{}' is not known{}; use one of {}, a union a+b or an intersection a&b.",
-                               name, meant ? fmt::format(", did you mean '{}'?", *meant) : "", offered));
+  throw InputError(fmt::format("Mask '{}' is not known{}; there are {}, unions a+b and intersections a&b.",
+                               name, meant ? fmt::format(" (did you mean '{}'?)", *meant) : "", offered));
 }
 
 [[noreturn]] void throw_numbers(std::string_view name, std::string_view form, const std::string& expected) {

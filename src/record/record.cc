@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -68,6 +69,38 @@ nlohmann::ordered_json config_of(const fs::path& directory) {
   auto config = nlohmann::ordered_json::parse(text, nullptr, false);
   const bool ours = config.is_object() && text_member(config, "program") == "normscope";
   return ours ? std::move(config) : nullptr;
+}
+
+// A link planted inside the directory must not send the bytes elsewhere, nor a pipe hold us up.
+void replace_inside(const fs::path& directory, std::string_view name, std::string_view bytes) {
+  std::error_code ignored;
+  const fs::path target = directory / name;
+  if (fs::is_symlink(fs::symlink_status(target, ignored))) fs::remove(target, ignored);
+  replace(target, bytes);
+}
+
+// Whether a run of ours leaves files of such names: a list may be anyone's.
+bool may_be_ours(const fs::path& name) {
+  constexpr std::string_view kinds[] = {".json", ".html", ".csv", ".svg", ".npy", ".safetensors"};
+  return name == name.filename() && name != "config.json" &&
+         std::find(std::begin(kinds), std::end(kinds), name.extension().string()) != std::end(kinds);
+}
+
+bool lists_files(const nlohmann::ordered_json& config) {
+  return config.is_object() && config.contains("files") && config["files"].is_array();
+}
+
+// Files of the run that a directory holds, by the list in its config.json.
+void remove_earlier_run(const fs::path& directory) {
+  const auto config = config_of(directory);
+  if (!lists_files(config)) return;
+  for (const auto& file : config["files"]) {
+    if (!file.is_string() || !may_be_ours(file.get<std::string>())) continue;
+    const fs::path path = directory / file.get<std::string>();
+    std::error_code ignored;
+    const fs::file_status status = fs::symlink_status(path, ignored);
+    if (fs::is_regular_file(status) || fs::is_symlink(status)) fs::remove(path, ignored);
+  }
 }
 
 // What a killed run may have left before its config.json does not make a directory a stranger's.
@@ -136,13 +169,17 @@ void require_place_for_file(const fs::path& path) {
   }
 }
 
-RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
+RunDirectory::RunDirectory(fs::path path, Use use) : path_(std::move(path)), use_(use) {
   if (path_.empty()) throw InputError("The directory of a run needs a name, but the one given is empty.");
   std::error_code failed;
   const fs::file_status status = fs::status(path_, failed);
   if (fs::exists(status) && !fs::is_directory(status)) {
     throw InputError(fmt::format("'{}' is a file; a run needs a directory.", path_.string()));
   }
+  std::vector<fs::path> missing;  // the innermost first
+  for (fs::path at = fs::absolute(path_, failed); !fs::exists(at, failed) && at.has_relative_path();
+       at = at.parent_path())
+    missing.push_back(at);
   fs::create_directories(path_, failed);
   if (failed) {
     throw InputError(
@@ -154,6 +191,12 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
           fmt::format("'{}' holds files that are not a normscope run; name a new or an empty directory.",
                       path_.string()));
     }
+    if (use_ == Use::replaced && holds_run() && !lists_files(config_of(path_))) {
+      throw InputError(fmt::format(
+          "'{}' holds a run of 'normscope {}' that does not list its files, so that they cannot be "
+          "replaced; name a new directory.",
+          path_.string(), command_of(path_)));
+    }
   } catch (const fs::filesystem_error& error) {
     throw InputError(fmt::format("'{}' cannot be read: {}.", path_.string(), error.code().message()));
   }
@@ -161,6 +204,9 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
     throw InputError(fmt::format("The directory '{}' cannot be written to: {}.", path_.string(),
                                  std::generic_category().message(errno)));
   }
+  // That it can be made has been seen.
+  if (use_ == Use::replaced)
+    for (const fs::path& made : missing) fs::remove(made, failed);
 }
 
 bool RunDirectory::holds_run() const {
@@ -173,22 +219,37 @@ void RunDirectory::remove_leftovers() const {
 
 void RunDirectory::write_config(std::string_view command, const Provenance& provenance,
                                 std::string_view options) const {
+  if (use_ == Use::replaced) remove_earlier_run(path_);
   nlohmann::ordered_json config = {{"program", "normscope"}, {"command", command}};
   config.update(to_json(provenance));
   config["options"] = nlohmann::ordered_json::parse(options);
+  config_ = config.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   remove_leftovers();
-  write("config.json", json_text(config));
+  write_config_file();
 }
 
-void RunDirectory::write(std::string_view name, std::string_view bytes) const {
+void RunDirectory::write_config_file() const {
+  auto config = nlohmann::ordered_json::parse(config_);
+  if (use_ == Use::replaced) config["files"] = files_;
+  std::error_code failed;  // which the writing then says
+  fs::create_directories(path_, failed);
+  replace_inside(path_, "config.json", json_text(config));
+}
+
+void RunDirectory::add_file(std::string_view name) const {
   if (name.empty() || fs::path(name).filename() != fs::path(name) || name == "." || name == "..") {
     throw Error(fmt::format("'{}' is not the name of a file inside a run directory.", name));
   }
-  // A link planted inside the directory must not send the bytes elsewhere, nor a pipe hold us up.
-  std::error_code ignored;
-  const fs::path target = path_ / name;
-  if (fs::is_symlink(fs::symlink_status(target, ignored))) fs::remove(target, ignored);
-  replace(target, bytes);
+  if (use_ == Use::kept || std::find(files_.begin(), files_.end(), name) != files_.end()) return;
+  files_.emplace_back(name);
+  if (!config_.empty()) write_config_file();
+}
+
+void RunDirectory::write(std::string_view name, std::string_view bytes) const {
+  add_file(name);
+  std::error_code failed;
+  fs::create_directories(path_, failed);
+  replace_inside(path_, name, bytes);
 }
 
 LineLog::LineLog(const fs::path& path) : path_(path) {

@@ -150,6 +150,16 @@ Json TrainingRecord::options(const fs::path& directory, std::string_view command
   return *found;
 }
 
+void TrainingRecord::set_options(std::string_view command, std::string_view options) {
+  Json config = read_config(directory_.path(), command);
+  config["options"] = Json::parse(options);
+  for (const char* result : {"results.json", "report.html"}) {
+    std::error_code ignored;
+    fs::remove(directory_.path() / result, ignored);
+  }
+  directory_.write("config.json", json_text(config));
+}
+
 TrainingRecord TrainingRecord::open(const fs::path& directory, std::string settings) {
   // Before the log is opened, which would make it.
   if (!fs::exists(directory / kMetricsFile) && fs::exists(directory / kCheckpointFile)) {

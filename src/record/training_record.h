@@ -53,6 +53,9 @@ class TrainingRecord {
   // That training, to go on with. Throws InputError if it is being written by another process.
   static TrainingRecord open(const std::filesystem::path& directory, std::string settings);
 
+  // Says other options in config.json from now on; results that an earlier end left are gone then.
+  void set_options(std::string_view command, std::string_view options);
+
   const RunDirectory& directory() const { return directory_; }
   std::filesystem::path checkpoint_path() const { return directory_.path() / kCheckpointFile; }
   std::filesystem::path log_path() const { return directory_.path() / kMetricsFile; }

@@ -49,6 +49,7 @@ CurveFigure layer_figure(const AblateResult& result, std::span<const Effect> eff
     CurveFigure::Panel& panel = figure.panels.emplace_back();
     panel.title = effect.title;
     panel.x_label = "layer";
+    panel.whole_x = true;
     panel.y_label = effect.symbol;
     panel.log_y = effect.log;
     for (const AblateRowResult& row : result.rows) {

@@ -63,6 +63,7 @@ std::vector<Tick> linear_ticks(const Axis& axis, const Fits& fit) {
   for (int exponent = first; exponent < first + 4; ++exponent) {
     for (const int factor : {1, 2, 5}) {
       const double step = factor * std::pow(10.0, exponent);
+      if (axis.whole && step < 1) continue;
       std::vector<Tick> found;
       const double last = std::floor(axis.high / step + 1e-6);
       for (double index = std::ceil(axis.low / step - 1e-6); index <= last; ++index) {

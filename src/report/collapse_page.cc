@@ -94,12 +94,13 @@ CurveFigure collapse_figure(const std::vector<CollapseCurveResult>& curves, cons
     if (measure == curve.measures.end()) continue;
     CurveFigure::Panel& panel = panel_of(figure, curve.group);
     panel.x_label = log_layers ? "layer + 1" : "layer";
+    panel.whole_x = true;
     panel.y_label = quantity.symbol;
     panel.log_x = log_layers;
     panel.log_y = quantity.log;
     if (quantity.log) panel.y_low = kLeast;
     const auto& [mean, sd] = measure->second;
-    CurveFigure::Curve line{curve.name, layer_numbers(mean.size(), log_layers), mean, {}, {}};
+    CurveFigure::Curve line{curve.mask, layer_numbers(mean.size(), log_layers), mean, {}, {}};
     const bool band = sd.size() == mean.size() && !sd.empty() && std::isfinite(sd.front());
     for (std::size_t layer = 0; band && layer < mean.size(); ++layer) {
       const double low = mean[layer] - sd[layer];
@@ -114,7 +115,7 @@ CurveFigure collapse_figure(const std::vector<CollapseCurveResult>& curves, cons
       const auto& bound = (curve.theory.*theorem.theorem).bound;
       if (theorem.measure != quantity.measure || !bound || bound->empty()) continue;
       panel_of(figure, curve.group)
-          .curves.push_back({fmt::format("{}, {}", theorem.name, curve.name),
+          .curves.push_back({fmt::format("{}, {}", theorem.name, curve.mask),
                              layer_numbers(bound->size(), log_layers),
                              *bound,
                              {},
@@ -131,6 +132,7 @@ CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves) {
     CurveFigure::Panel& panel = figure.panels.emplace_back();
     panel.title = full_name(curve.group, curve.name);
     panel.x_label = "layer";
+    panel.whole_x = true;
     panel.y_label = "σᵢ/σ₁";
     panel.log_y = true;
     panel.y_low = kLeast;
@@ -196,9 +198,8 @@ std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCur
       if (theorem.bound)
         held = theorem.violations == 0u ? fmt::format("held; {:.3g} at the end", theorem.bound->back())
                                         : fmt::format("exceeded {} times", theorem.violations.value_or(0));
-      rows.push_back({full_name(curve.group, curve.name), each.name, missing.empty() ? "none" : missing,
-                      number(curve.theory.epsilon), length(curve.theory.radius),
-                      length(curve.theory.diameter), held});
+      rows.push_back({curve.name, each.name, missing.empty() ? "none" : missing, number(curve.theory.epsilon),
+                      length(curve.theory.radius), length(curve.theory.diameter), held});
     }
   }
   return rows;
@@ -252,7 +253,7 @@ RunView collapse_view(const CollapseResult& result, const Provenance& made) {
   for (const CollapseCurveResult& curve : result.curves) {
     if (table.rows.size() > RunView::most_rows) break;
     const CollapseRate& rate = curve.rate.rate;
-    table.rows.push_back({curve.group + ", " + curve.name, fixed(rate.factor, 3),
+    table.rows.push_back({curve.name, fixed(rate.factor, 3),
                           std::isfinite(rate.low)
                               ? fmt::format("{} to {}", fixed(rate.low, 3), fixed(rate.high, 3))
                               : "– (one sample)"});

@@ -64,6 +64,7 @@ Frame frame_of(const Panel& panel, double width) {
               {},
               {},
               x.low > x.high};
+  frame.x.whole = panel.whole_x;
   frame.x.to = width;  // moved when the room for the labels of y is known
   frame.y.from = kHeight;
   frame.y.to = 0;

@@ -100,6 +100,7 @@ struct Axis {
   double low = 0, high = 1;
   bool log = false;
   double from = 0, to = 1;
+  bool whole = false;  // has ticks at whole numbers only; not with log
   bool shows(double value) const { return drawable(value) && (!log || value >= 1e-300); }
   double at(double value) const;  // of a value that it shows; beyond the ends, at most a million lengths
 };

@@ -84,12 +84,13 @@ void count(const KeyVerdict& key, KeysRun::Set& summary) {
 }  // namespace
 
 KeysRun::Set summary_of(const KeySet& set) {
-  KeysRun::Set summary{set.n, set.d, set.rank, set.counts, set.robust_counts, {}, {}};
+  KeysRun::Set summary{set.n, set.d, set.rank, set.counts, set.robust_counts, {}, {}, {}};
   for (const KeyVerdict& key : set.keys) count(key, summary);
   return summary;
 }
 KeysRun::Set summary_of(const KeySetResult& result) {
   KeysRun::Set summary = summary_of(result.set);
+  if (result.head) summary.name = set_label(result, 0);
   if (result.keys)
     for (const KeyResult& each : *result.keys) count(each.key, summary);
   return summary;
@@ -111,18 +112,18 @@ std::string keys_verdict(const KeysRun& run) {
 
 ReportTable keys_table(const KeysRun& run, std::size_t most) {
   ReportTable table{"Verdicts",
-                    {{"set", "keys", "dimensions", "rank", "selectable", "robustly", "tied", "robustly",
-                      "unselectable", "robustly", "smallest margin"}}};
+                    {{"set", "keys", "dimensions", "rank", "selectable", "robustly selectable", "tied",
+                      "robustly tied", "unselectable", "robustly unselectable", "smallest margin"}}};
   if (run.sets.size() > most)
     table.title += fmt::format(" of the first {} of {} sets", most, run.sets.size());
   for (std::size_t s = 0; s < std::min(most, run.sets.size()); ++s) {
     const KeysRun::Set& set = run.sets[s];
     const auto least = std::min_element(set.margins.begin(), set.margins.end());
-    table.rows.push_back({std::to_string(s), std::to_string(set.n), std::to_string(set.d),
-                          std::to_string(set.rank), counted(set.counts.selectable, set.n),
-                          std::to_string(set.robust.selectable), counted(set.counts.tied, set.n),
-                          std::to_string(set.robust.tied), counted(set.counts.unselectable, set.n),
-                          std::to_string(set.robust.unselectable),
+    table.rows.push_back({set.name.empty() ? std::to_string(s) : set.name, std::to_string(set.n),
+                          std::to_string(set.d), std::to_string(set.rank),
+                          counted(set.counts.selectable, set.n), std::to_string(set.robust.selectable),
+                          counted(set.counts.tied, set.n), std::to_string(set.robust.tied),
+                          counted(set.counts.unselectable, set.n), std::to_string(set.robust.unselectable),
                           least == set.margins.end() ? "–" : significant(*least, 4)});
   }
   return table;
@@ -134,7 +135,11 @@ std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings
   std::vector<std::vector<double>> margins, depths;
   for (std::size_t s = 0; s < run.sets.size(); ++s) {
     if (apart || s == 0) {
-      names.push_back(run.sets.size() == 1 ? "keys" : apart ? fmt::format("set {}", s) : "all sets");
+      const std::string& name = run.sets[s].name;
+      names.push_back(run.sets.size() == 1 ? "keys"
+                      : !apart             ? "all sets"
+                      : name.empty()       ? fmt::format("set {}", s)
+                                           : name);
       margins.emplace_back();
       depths.emplace_back();
     }

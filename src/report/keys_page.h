@@ -15,6 +15,7 @@ struct KeysRun {
     std::size_t n = 0, d = 0, rank = 0;
     KeyCounts counts, robust;
     std::vector<double> margins, depths;  // of the selectable and of the unselectable keys; empty: not known
+    std::string name = {};                // of a head; empty: its number names it
   };
   std::string source, norm;   // the file, and what was applied to its keys
   bool lower_bounds = false;  // of margins

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/number_text.h"
 #include "normscope/error.h"
 #include "report/curves.h"
 
@@ -20,7 +21,7 @@ constexpr std::size_t kMostTexts = 4;        // windows shown on a page
 constexpr std::size_t kMostCells = 1 << 14;  // layers × heads of a map
 
 std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.3g}", value) : "";
+  return significant(value, 3, "");
 }
 
 bool asks_for(const ScanResult& result, KeySpace space) {
@@ -29,10 +30,10 @@ bool asks_for(const ScanResult& result, KeySpace space) {
 }
 
 std::string shape_sentence(const ScanAbout& about) {
-  return fmt::format(
-      "{} ({}): {} layers, {} heads of {} dimensions, width {}; {} tokens of {} in {} window{}.", about.model,
-      about.family, about.layers, about.heads, about.head_width, about.width, about.tokens, about.text,
-      about.windows, about.windows == 1 ? "" : "s");
+  return fmt::format("{} ({}): {}, {} of {}, width {}; {} of {} in {}.", about.model, about.family,
+                     counted(about.layers, "layer"), counted(about.heads, "head"),
+                     counted(about.head_width, "dimension"), about.width, counted(about.tokens, "token"),
+                     about.text, counted(about.windows, "window"));
 }
 
 // From where a token is looked at.
@@ -119,6 +120,7 @@ CurveFigure::Panel panel(std::string title, std::string label) {
   CurveFigure::Panel result;
   result.title = std::move(title);
   result.x_label = "layer";
+  result.whole_x = true;
   result.y_label = std::move(label);
   result.y_low = 0;
   return result;
@@ -161,101 +163,197 @@ Figure share_figure(const ScanResult& result, const ScanSummary& summary) {
       figure);
 }
 
-// "unselectable in layer 3 head 7, …"
-std::string hint(const std::vector<ScanSetPlace>& sets, KeySpace space, std::size_t token) {
+// " in layer 3 head 7, …": where a token has a verdict; nothing if nowhere.
+std::string places_with(const std::vector<ScanSetPlace>& sets, KeySpace space, std::size_t token,
+                        char verdict) {
   constexpr std::size_t most = 6;
   const bool heads = space == KeySpace::head || space == KeySpace::reachable;
   std::string text;
   std::size_t named = 0;
   for (const ScanSetPlace& place : sets) {
-    if (place.set->verdicts[token] != 'u' || ++named > most) continue;
-    text += fmt::format("{}layer {}{}", text.empty() ? "" : ", ", place.layer,
+    if (place.set->verdicts[token] != verdict || ++named > most) continue;
+    text += fmt::format("{}layer {}{}", text.empty() ? " in " : ", ", place.layer,
                         heads ? fmt::format(" head {}", place.head) : "");
   }
-  if (named == 0) return "unselectable in none";
-  if (named > most) text += fmt::format(", and {} more", named - most);
-  return "unselectable in " + text;
+  return named > most ? text + fmt::format(", and {} more", named - most) : text;
+}
+
+// "unselectable in layer 3 head 7; tied in layer 0 head 1"
+std::string hint(const std::vector<ScanSetPlace>& sets, KeySpace space, std::size_t token) {
+  std::string text;
+  for (const auto& [verdict, name] :
+       {std::pair('u', "unselectable"), std::pair('t', "tied"), std::pair('?', "undecided")}) {
+    const std::string places = places_with(sets, space, token, verdict);
+    if (!places.empty()) text += fmt::format("{}{}{}", text.empty() ? "" : "; ", name, places);
+  }
+  return text.empty() ? "selectable in all" : text;
+}
+
+// A column of the table: its name, what it means, and what it holds.
+struct Column {
+  std::string name, meaning;
+  std::function<std::string(const ScanSummary::Layer&)> cell;
+};
+
+// No two have one name. Ties, reachable queries and their weights have columns only where there are any.
+std::vector<Column> columns_of(const ScanResult& result, const ScanSummary& summary) {
+  using Layer = ScanSummary::Layer;
+  using Share = std::function<double(const Layer&)>;
+  std::vector<Column> columns = {
+      {"layer", "", [](const Layer& layer) { return std::to_string(layer.layer); }}};
+  const auto any = [&](const Share& share, double above) {
+    return std::any_of(summary.layers.begin(), summary.layers.end(),
+                       [&](const Layer& layer) { return share(layer) > above; });
+  };
+  const auto add = [&](const char* name, const char* meaning, Share share) {
+    columns.push_back({name, meaning, [share = std::move(share)](const Layer& layer) {
+                         const std::string text = scan_percent(share(layer));
+                         return text.empty() ? std::string("–") : text;
+                       }});
+  };
+  const auto add_number = [&](const char* name, const char* meaning, Share value) {
+    columns.push_back(
+        {name, meaning, [value = std::move(value)](const Layer& layer) { return number(value(layer)); }});
+  };
+  const auto add_tied = [&](const char* name, Share share) {
+    if (any(share, 0)) add(name, "tied: on top, never alone", std::move(share));
+  };
+  const auto mean = [](double Head::*member) {
+    return [member](const Layer& layer) { return layer.mean(member); };
+  };
+  const auto highest = [](double Head::*member) {
+    return [member](const Layer& layer) { return layer.highest(member); };
+  };
+  if (asks_for(result, KeySpace::before)) {
+    add("before", "before, after: unselectable before and after the norm",
+        [](const Layer& layer) { return layer.before; });
+    add_tied("before tied", [](const Layer& layer) { return layer.before_tied; });
+  }
+  if (asks_for(result, KeySpace::model)) {
+    add("after",
+        asks_for(result, KeySpace::before) ? "before, after: unselectable before and after the norm"
+                                           : "after: unselectable after the norm",
+        [](const Layer& layer) { return layer.model; });
+    add_tied("after tied", [](const Layer& layer) { return layer.model_tied; });
+  }
+  if (asks_for(result, KeySpace::head)) {
+    add("head", "head: unselectable by any query, mean over heads", mean(&Head::unselectable));
+    add("head worst", "worst: in the worst head", highest(&Head::unselectable));
+    add_tied("head tied", mean(&Head::tied));
+  }
+  if (asks_for(result, KeySpace::reachable) && any(mean(&Head::reachable_unselectable), -1)) {
+    add("reach", "reach: by the queries the layer can form", mean(&Head::reachable_unselectable));
+    add("reach worst", "worst: in the worst head", highest(&Head::reachable_unselectable));
+    add_tied("reach tied", mean(&Head::reachable_tied));
+    if (any(mean(&Head::median_largest_weight), 0))
+      add("weight", "weight: the most such a query can give the median token",
+          mean(&Head::median_largest_weight));
+  }
+  const char *along = "along 1: energy along the vector of ones, in and out of the norm",
+             *spread = "spread: sd of the norms over their mean, in and out";
+  add("along 1 in", along, [](const Layer& layer) { return layer.norm_in.along_ones; });
+  add("along 1 out", along, [](const Layer& layer) { return layer.norm_out.along_ones; });
+  add_number("spread in", spread, [](const Layer& layer) { return layer.norm_in.norm_spread; });
+  add_number("spread out", spread, [](const Layer& layer) { return layer.norm_out.norm_spread; });
+  add_number("entropy", "entropy: of the attention weights, nats", mean(&Head::entropy));
+  add("never won", "never won: favourite of no query of the text", mean(&Head::never_won));
+  return columns;
+}
+
+// In which layers reachable queries were asked for and there is no answer.
+std::string reachable_sentence(const ScanResult& result) {
+  if (!asks_for(result, KeySpace::reachable)) return "";
+  std::string without;
+  std::size_t count = 0;
+  const auto& layers = result.windows->front().layers;
+  for (const ScanLayerResult& layer : layers) {
+    const bool known = std::any_of(layer.heads.begin(), layer.heads.end(),
+                                   [](const ScanHeadResult& head) { return head.reachable.has_value(); });
+    if (known) continue;
+    without += fmt::format("{}{}", count++ == 0 ? "" : ", ", layer.layer);
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "Reachable queries are not asked about in {}: nothing bounds the queries there (the norm in front of "
+      "attention does not scale to √d, or queries are normed after the product).",
+      count == layers.size() ? std::string("any layer")
+                             : fmt::format("layer{} {}", count == 1 ? "" : "s", without));
 }
 
 }  // namespace
 
-std::string scan_readings(const ScanResult& result, const ScanAbout& about) {
-  std::string text = places_sentence(result, about.as_model);
+std::string scan_heading(const ScanResult& result) {
+  const TextSettings& text = result.settings.text;
+  std::size_t tokens = 0;
+  for (const ScanWindowResult& window : *result.windows) tokens += window.ids.size();
+  return fmt::format("{} ({}) on {}: {} in {} of up to {}; per cent of the tokens, layer by layer",
+                     text.model, result.family, text.text, counted(tokens, "token"),
+                     counted(result.windows->size(), "window"), text.window);
+}
+
+std::vector<std::string> scan_readings(const ScanResult& result, const ScanSummary& summary, bool as_model) {
+  std::vector<std::string> meanings;
+  for (const Column& column : columns_of(result, summary)) {
+    if (!column.meaning.empty() &&
+        std::find(meanings.begin(), meanings.end(), column.meaning) == meanings.end())
+      meanings.push_back(column.meaning);
+  }
+  std::vector<std::string> sentences = {fmt::format("{}.", fmt::join(meanings, "; "))};
+  if (std::string missing = reachable_sentence(result); !missing.empty())
+    sentences.push_back(std::move(missing));
+  sentences.push_back(places_sentence(result, as_model));
   if (has_largest_weights(result))
-    text += fmt::format(" Max weight: by a query {}.", weight_places_words(result));
-  return text + "\n";
+    sentences.back() += fmt::format(" Weights are of queries {}.", weight_places_words(result));
+  return sentences;
 }
 
 ReportTable scan_table(const ScanResult& result, const ScanSummary& summary) {
   ReportTable table;
   table.title = "Unselectable tokens, per cent; what the norm takes away; what the queries did";
-  const auto any = [&](const auto& share) {
-    return std::any_of(summary.layers.begin(), summary.layers.end(),
-                       [&](const ScanSummary::Layer& layer) { return share(layer) > 0; });
-  };
-  const bool reachable = asks_for(result, KeySpace::reachable);
-  // Ties have a column only where there are any.
-  const bool before_tied = any([](const auto&layer) { return layer.before_tied; }),
-             model_tied = any([](const auto&layer) { return layer.model_tied; }),
-             reachable_tied = any([](const auto&layer) { return layer.mean(&Head::reachable_tied); }),
-             weights = any([](const auto&layer) { return layer.mean(&Head::median_largest_weight); }),
-             head_tied = any([](const auto&layer) { return layer.mean(&Head::tied); });
-  std::vector<std::string> header = {"layer"};
-  const auto add = [&](bool wanted, std::initializer_list<const char*> names) {
-    if (wanted) header.insert(header.end(), names.begin(), names.end());
-  };
-  add(asks_for(result, KeySpace::before), {"before"});
-  add(before_tied, {"before tied"});
-  add(asks_for(result, KeySpace::model), {"after"});
-  add(model_tied, {"after tied"});
-  add(asks_for(result, KeySpace::head), {"head", "worst head"});
-  add(head_tied, {"head tied"});
-  add(reachable, {"reachable", "worst head"});
-  add(reachable_tied, {"reachable tied"});
-  add(weights, {"max weight"});
-  add(true, {"along 1 in", "out", "spread in", "out", "entropy", "never won"});
-  table.rows.push_back(header);
+  const std::vector<Column> columns = columns_of(result, summary);
+  auto& header = table.rows.emplace_back();
+  for (const Column& column : columns) header.push_back(column.name);
   for (const ScanSummary::Layer& layer : summary.layers) {
-    std::vector<std::string> row = {std::to_string(layer.layer)};
-    if (asks_for(result, KeySpace::before)) row.push_back(scan_percent(layer.before));
-    if (before_tied) row.push_back(scan_percent(layer.before_tied));
-    if (asks_for(result, KeySpace::model)) row.push_back(scan_percent(layer.model));
-    if (model_tied) row.push_back(scan_percent(layer.model_tied));
-    if (asks_for(result, KeySpace::head))
-      row.insert(row.end(), {scan_percent(layer.mean(&Head::unselectable)),
-                             scan_percent(layer.highest(&Head::unselectable))});
-    if (head_tied) row.push_back(scan_percent(layer.mean(&Head::tied)));
-    if (reachable)
-      row.insert(row.end(), {scan_percent(layer.mean(&Head::reachable_unselectable)),
-                             scan_percent(layer.highest(&Head::reachable_unselectable))});
-    if (reachable_tied) row.push_back(scan_percent(layer.mean(&Head::reachable_tied)));
-    if (weights) row.push_back(number(layer.mean(&Head::median_largest_weight)));
-    row.insert(row.end(), {scan_percent(layer.norm_in.along_ones), scan_percent(layer.norm_out.along_ones),
-                           number(layer.norm_in.norm_spread), number(layer.norm_out.norm_spread),
-                           number(layer.mean(&Head::entropy)), scan_percent(layer.mean(&Head::never_won))});
-    table.rows.push_back(std::move(row));
+    auto& row = table.rows.emplace_back();
+    for (const Column& column : columns) row.push_back(column.cell(layer));
   }
   return table;
 }
 
-bool any_unselectable(const ScanResult& result, KeySpace space) {
+namespace {
+
+const ScanSpaceResult* counts_of(const ScanResult& result, KeySpace space) {
   const auto found = std::find_if(result.spaces.begin(), result.spaces.end(),
                                   [&](const auto& each) { return each.first == name_of(space); });
-  return found != result.spaces.end() && found->second.unselectable_in_some > 0;
+  return found == result.spaces.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+bool any_unselectable(const ScanResult& result, KeySpace space) {
+  const ScanSpaceResult* counts = counts_of(result, space);
+  return counts != nullptr && counts->unselectable_in_some > 0;
+}
+
+bool any_marked(const ScanResult& result, KeySpace space) {
+  const ScanSpaceResult* counts = counts_of(result, space);
+  return counts != nullptr && counts->unselectable_in_some + counts->tied_in_some > 0;
 }
 
 TextFigure scan_text(const ScanResult& result, std::size_t window, KeySpace space) {
   TextFigure figure;
-  figure.value_name = fmt::format("share of {}s that cannot select it", set_name(space));
+  figure.value_name = fmt::format("share of {}s that do not select it", set_name(space));
   const ScanWindowResult& from = (*result.windows)[window];
   const auto sets = sets_of(from, space);
   for (std::size_t i = 0; i < from.ids.size(); ++i) {
     TextFigure::Token token{from.tokens[i]};
-    const auto count = static_cast<std::size_t>(std::count_if(
-        sets.begin(), sets.end(), [&](const ScanSetPlace& each) { return each.set->verdicts[i] == 'u'; }));
+    const std::size_t unselectable = sets_with(sets, i, 'u'), tied = sets_with(sets, i, 't'),
+                      count = unselectable > 0 ? unselectable : tied;
     if (count > 0) {
       token.value = static_cast<double>(count) / static_cast<double>(sets.size());
-      token.kind = count == sets.size() ? "unselectable in all" : "unselectable in some";
+      const bool all = count == sets.size();
+      token.kind = unselectable > 0 ? (all ? kUnselectableInAll : kUnselectableInSome)
+                                    : (all ? kTiedInAll : kTiedInSome);
     }
     token.hint = hint(sets, space, i);
     figure.tokens.push_back(std::move(token));
@@ -268,30 +366,33 @@ Page scan_page(const ScanResult& result, const ScanSummary& summary, const ScanA
   Page page;
   page.title = fmt::format("Which tokens can {} select?", about.model);
   page.verdict = result.verdict;
+  const std::vector<std::string> readings = scan_readings(result, summary, about.as_model);
   page.paragraphs = {
       shape_sentence(about),
       "A token is unselectable if every query that distinguishes the keys gives another key a higher score. "
       "Before and after: the keys are what enters and leaves the norm in front of attention. Head: the keys "
       "of one head, for any query. Reachable: the same keys, for the queries the layer can form from "
       "normalised tokens.",
-      places_sentence(result, about.as_model)};
-  page.paragraphs.insert(page.paragraphs.end(), about.notes.begin(), about.notes.end());
+      "Tied is a token that some query puts on top, but never alone."};
+  for (const auto* sentences : {&readings, &about.notes})
+    page.paragraphs.insert(page.paragraphs.end(), sentences->begin(), sentences->end());
   page.figures.push_back(share_figure(result, summary));
   for (const RunView::Map& map : maps_of(result, summary, {about.layers, about.heads}))
     page.figures.push_back(to_figure(map.name, map.title, map.caption, map.figure));
   const std::size_t windows = result.windows->size();
   for (const KeySpace space : result.settings.spaces) {
-    if (!any_unselectable(result, space)) continue;
+    if (!any_marked(result, space)) continue;
     for (std::size_t w = 0; w < std::min(windows, kMostTexts); ++w) {
       const TextFigure text = scan_text(result, w, space);
-      Figure figure{fmt::format("text-{}-{}", name_of(space), w),
-                    fmt::format("Unselectable tokens, {}{}",
-                                space == KeySpace::before  ? "before the norm"
-                                : space == KeySpace::model ? "after the norm"
-                                : space == KeySpace::head  ? "any query of a head"
-                                                           : "reachable queries",
-                                windows > 1 ? fmt::format(", window {}", w + 1) : ""),
-                    ""};
+      Figure figure{
+          fmt::format("text-{}-{}", name_of(space), w),
+          fmt::format("{} tokens, {}{}", any_unselectable(result, space) ? "Unselectable and tied" : "Tied",
+                      space == KeySpace::before  ? "before the norm"
+                      : space == KeySpace::model ? "after the norm"
+                      : space == KeySpace::head  ? "any query of a head"
+                                                 : "reachable queries",
+                      windows > 1 ? fmt::format(", window {}", w + 1) : ""),
+          ""};
       figure.html = text_html(text);
       figure.csv = text_csv(text);
       page.figures.push_back(std::move(figure));
@@ -319,30 +420,31 @@ RunView scan_view(const ScanResult& result, const Provenance& made) {
   RunView view;
   PageSection& section = view.section;
   const TextSettings& text = result.settings.text;
-  const std::string about =
-      fmt::format("{} ({}) on {}: {} window{} of up to {} tokens", text.model, result.family, text.text,
-                  text.windows, text.windows == 1 ? "" : "s", text.window);
+  const std::string about = fmt::format("{} ({}) on {}: {} of up to {} tokens", text.model, result.family,
+                                        text.text, counted(text.windows, "window"), text.window);
   section.verdict = result.verdict;
-  section.paragraphs = {about + ".", places_sentence(result, true)};
+  section.paragraphs = scan_readings(result, summary, true);
+  section.paragraphs.insert(section.paragraphs.begin(), about + ".");
   view.maps = maps_of(result, summary, shape);
   section.figures.push_back(share_figure(result, summary));
   for (const RunView::Map& map : view.maps)
     section.figures.push_back(to_figure(map.name, map.title, map.caption, map.figure));
   for (Figure& figure : section.figures) figure.settings = settings_text(made, about);
   section.tables = {scan_table(result, summary)};
-  view.beside = {"Tokens that cannot be selected, space by space",
-                 {{"model", "text", "space", "tokens", "in some set", "in all sets", "sets"}}};
+  view.beside = {
+      "Tokens that cannot be selected, space by space",
+      {{"model", "text", "space", "tokens", "in some set", "in all sets", "tied in some", "sets"}}};
   for (const auto& each : result.spaces) {
     const std::string& space = each.first;
     const auto& found = each.second;
-    const auto counted = [&](std::size_t tokens) {
+    const auto share_of = [&](std::size_t tokens) {
       const double share = static_cast<double>(tokens) / static_cast<double>(found.tokens);
       return found.tokens == 0 ? "–" : fmt::format("{} ({} %)", tokens, scan_percent(share));
     };
     if (view.beside.rows.size() <= RunView::most_rows)
       view.beside.rows.push_back({text.model, text.text, space, std::to_string(found.tokens),
-                                  counted(found.unselectable_in_some), counted(found.unselectable_in_all),
-                                  std::to_string(found.sets)});
+                                  share_of(found.unselectable_in_some), share_of(found.unselectable_in_all),
+                                  share_of(found.tied_in_some), std::to_string(found.sets)});
   }
   return view;
 }

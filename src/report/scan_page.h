@@ -14,13 +14,22 @@ struct ScanAbout : ModelOnText {
   bool as_model = true;  // a place sees what the model's queries do
 };
 
-// What to know before two columns of the table are compared: lines.
-std::string scan_readings(const ScanResult& result, const ScanAbout& about);
+// What is measured, of what and in which unit: the line above the table.
+std::string scan_heading(const ScanResult& result);
+// The columns of the table in one line; why one is missing or has gaps; from where a token is looked at:
+// sentences below the table.
+std::vector<std::string> scan_readings(const ScanResult& result, const ScanSummary& summary, bool as_model);
 ReportTable scan_table(const ScanResult& result, const ScanSummary& summary);
-// The tokens of a window, marked by the share of the space's sets that cannot select them.
+// The tokens of a window: of the unselectable the share of the space's sets that cannot select them, of those
+// that are so in none and tied in some the share in which they are tied.
 TextFigure scan_text(const ScanResult& result, std::size_t window, KeySpace space);
-// Whether some token is unselectable in some set of the space.
+// Kinds of tokens in it.
+inline constexpr const char *kUnselectableInAll = "unselectable in all",
+                            *kUnselectableInSome = "unselectable in some", *kTiedInAll = "tied in all",
+                            *kTiedInSome = "tied in some";
+// Whether some token of the space is unselectable in some set; or that or tied.
 bool any_unselectable(const ScanResult& result, KeySpace space);
+bool any_marked(const ScanResult& result, KeySpace space);
 
 Page scan_page(const ScanResult& result, const ScanSummary& summary, const ScanAbout& about,
                std::string data);

@@ -66,6 +66,12 @@ ReportTable vocab_table(const std::string& title, const std::vector<VocabToken>&
                         std::size_t whole) {
   const std::size_t shown = std::min(most, tokens.size());
   ReportTable table{title, {{"id", "token", "verdict", "robust", "margin or depth", "covered by"}}};
+  const bool advised = std::any_of(tokens.begin(), tokens.end(),
+                                   [](const VocabToken& token) { return token.advice.has_value(); });
+  if (advised) {
+    auto& header = table.rows[0];
+    header.insert(header.end(), {"a factor above", "a bias above", "a norm"});
+  }
   if (shown < whole) table.title += fmt::format(", {} of {}", shown, whole);
   for (std::size_t k = 0; k < shown; ++k) {
     const VocabToken& token = tokens[k];
@@ -74,6 +80,16 @@ ReportTable vocab_table(const std::string& title, const std::vector<VocabToken>&
                           name_of(token.verdict), token.robust ? "yes" : "no",
                           token.verdict == Verdict::tied ? "–" : fmt::format("{:.4g}", size),
                           covers_of(token)});
+    if (!advised) continue;
+    auto& row = table.rows.back();
+    const auto above = [](const std::optional<KeyThreshold>& threshold) {
+      return threshold ? fmt::format("{:.6g}", threshold->least) : std::string("–");
+    };
+    std::string norms;
+    if (token.advice)
+      for (const NormAdvice& norm : token.advice->norms) norms += (norms.empty() ? "" : " ") + norm.norm;
+    row.insert(row.end(), {token.advice ? above(token.advice->scale) : "–",
+                           token.advice ? above(token.advice->offset) : "–", norms.empty() ? "–" : norms});
   }
   return table;
 }
@@ -102,10 +118,11 @@ RunView vocab_view(const VocabResult& result, const Provenance& made) {
   RunView view;
   view.section.verdict = vocab_verdict(result);
   view.section.paragraphs = {source + ". " + settings_text(made) + "."};
-  const KeysRun keys{source,
-                     "none",
-                     false,
-                     {{result.tokens, result.d, result.rank, result.counts, result.robust_counts, {}, {}}}};
+  const KeysRun keys{
+      source,
+      "none",
+      false,
+      {{result.tokens, result.d, result.rank, result.counts, result.robust_counts, {}, {}, {}}}};
   view.beside = keys_table(keys, 1);
   view.beside.title = "Tokens by verdict";
   for (auto& row : view.beside.rows) row.pop_back();  // margins: results.json has the smallest only

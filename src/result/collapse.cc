@@ -36,7 +36,8 @@ CollapseTheoryResult result_of(const CollapseTheory& theory) {
 CollapseCurveResult result_of(const CollapseCurve& curve) {
   CollapseCurveResult result;
   result.group = curve.group;
-  result.name = curve.name;
+  result.mask = curve.name;
+  result.name = full_name(curve.group, curve.name);
   result.rate = {curve.rate};
   for (const std::string_view name : TokenMeasures::names())
     result.measures.emplace_back(std::string(name), MeasureByLayer());

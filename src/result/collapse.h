@@ -121,7 +121,7 @@ struct CollapseTheoryResult {
 };
 
 struct CollapseCurveResult {
-  std::string group, name;
+  std::string name, group, mask;
   bool skip = false;
   std::string norm, placement;
   std::size_t feed_forward = 0;
@@ -134,8 +134,9 @@ struct CollapseCurveResult {
   CollapseTheoryResult theory;
 
   static void describe(auto& visit, auto& self) {
+    visit("name", self.name, "of the curve, as no other has it: group and mask");
     visit("group", self.group, "the panel it is shown in: the variant, and what else distinguishes panels");
-    visit("name", self.name, "the mask");
+    visit("mask", self.mask, "as given, or of the model");
     visit("skip", self.skip, "with skip connections");
     visit("norm", self.norm, "by name; none: without");
     visit("placement", self.placement, "of the norm: post, pre or sandwich");

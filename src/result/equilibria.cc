@@ -33,18 +33,23 @@ std::string zero_row_policy(const EquilibriaRun& run) {
 
 std::string equilibria_verdict(const EquilibriaRun& run) {
   std::string text;
-  std::size_t mismatches = 0;
+  std::size_t mismatches = 0, angles = 0, unsettled = 0;
   for (const Weight& weight : run.weights) {
     mismatches += weight.arc.mismatches;
+    angles += weight.arc.angles;
+    unsettled += weight.arc.unsettled;
     text +=
         fmt::format("{}{} at w = {:g}, where a converged token 1 would make it {}", text.empty() ? "" : "; ",
                     percent(share_interval(weight.coupled.ranks[2], weight.coupled.starts).mean, 2), weight.w,
                     percent(weight.arc.formula, 2));
   }
   text = fmt::format("Share of random starts from which two tokens stay apart: {}. ", text);
-  return text + (mismatches == 0
-                     ? "Beside a converged token 1 the arcs tell every fate."
-                     : fmt::format("Beside a converged token 1 the arcs do not tell {} fates.", mismatches));
+  if (mismatches > 0)
+    return text + fmt::format("Beside a converged token 1 the arcs do not tell {} of {} fates.", mismatches,
+                              grouped(angles));
+  return text + fmt::format("Beside a converged token 1 the arcs tell the fate of all {} angles tried{}.",
+                            grouped(angles),
+                            unsettled > 0 ? fmt::format(", but for {} that did not settle", unsettled) : "");
 }
 
 }  // namespace normscope

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/number_text.h"
+#include "normscope/statistics.h"
 
 namespace normscope {
 
@@ -10,8 +11,11 @@ std::string heatmap_sentence(const HeatmapRun& run, const HeatmapRun::Grid& grid
   const HeatmapSummary summary = summarise(grid.heatmap);
   const std::string after = grid.norm == "none" ? "Without a norm" : "After " + grid.norm;
   if (summary.unselectable == 0) {
-    return fmt::format("{}: none of {} keys is unselectable, in any draw of any cell.", after,
-                       grouped(summary.keys));
+    // None of so many is not none: what share of such draws may still have one.
+    const std::size_t draws = summary.cells * run.draws;
+    return fmt::format(
+        "{}: none of {} keys is unselectable, in any of {} draws; at most {} of such draws have one (95 %).",
+        after, grouped(summary.keys), grouped(draws), short_percent(share_interval(0, draws).high));
   }
   const std::string robust = summary.robust_unselectable == 0 ? "none of them"
                              : summary.robust_unselectable == summary.unselectable

@@ -2,6 +2,7 @@
 // What `keys` answers.
 #include <string>
 
+#include "normscope/advice.h"
 #include "normscope/keys.h"
 #include "normscope/provenance.h"
 #include "normscope/tensor_file.h"
@@ -13,21 +14,27 @@ struct KeyResult {
   std::size_t index = 0;
   KeyVerdict key;
   bool checked = false;  // certificates were to be verified
+  std::optional<KeyAdvice> advice = {};
 
   static void describe(auto& visit, auto& self) {
     visit("index", self.index, "row of the key in its set");
     KeyVerdict::describe(visit, self.key);
     visit.when(self.checked, "verified", self.key.verified,
                "the certificate was checked in rational arithmetic");
+    visit.when(self.advice.has_value(), "advice", self.advice, "what would make the key selectable");
   }
 };
 
 struct KeySetResult {
   KeySet set;  // without its keys
   std::optional<std::vector<KeyResult>> keys;
+  std::optional<std::size_t> batch, head;
+  std::optional<OffsetsForAll> for_all;
 
   static void describe(auto& visit, auto& self) {
     auto& set = self.set;
+    visit.when(self.batch.has_value(), "batch", self.batch, "of the heads, counted from 0", {.with = "head"});
+    visit.when(self.head.has_value(), "head", self.head, "whose keys these are, counted from 0");
     visit("n", set.n, "keys", {.low = 1});
     visit("d", set.d, "their dimension", {.low = 1});
     visit("rank", set.rank, "dimension of the affine hull the verdicts were decided in");
@@ -45,23 +52,34 @@ struct KeySetResult {
     visit.when(set.rank < set.d, "left_out", set.left_out,
                "the largest distance of a key from the flat of these coordinates, judged to be rounding",
                {.low = 0});
+    visit.when(self.for_all.has_value(), "offsets_for_all", self.for_all,
+               "score offsets under which all keys are selectable, but for equal ones");
     visit.when(self.keys.has_value(), "keys", self.keys, "one entry per key, in the order given");
   }
 };
 
+// "set 3"; "head 1"; "batch 0, head 1"
+inline std::string set_label(const KeySetResult& set, std::size_t index) {
+  if (!set.head) return "set " + std::to_string(index);
+  return (set.batch ? "batch " + std::to_string(*set.batch) + ", " : "") + "head " +
+         std::to_string(*set.head);
+}
+
 struct KeysSettings {
   std::string file, tensor;
+  std::size_t heads = 0;
   DType dtype = DType::float64;
   std::string norm, bias, bias_tensor;
   RankPolicy rank = RankPolicy::numerical;
   Margins margin = Margins::exact;
-  bool exact = false, prefix = false;
+  bool exact = false, prefix = false, advice = false;
   std::optional<double> query_norm, noise;
   double effort = 0;
 
   static void describe(auto& visit, auto& self) {
     visit("file", self.file, "as given; - is standard input");
     visit("tensor", self.tensor, "as given; empty if none was named");
+    visit.when(self.heads > 0, "heads", self.heads, "each has a set of its own", {.low = 1});
     visit("dtype", self.dtype, "of the file");
     visit("norm", self.norm, "applied to the keys first");
     visit("bias", self.bias, "the file with the score offsets; empty if none");
@@ -72,6 +90,7 @@ struct KeysSettings {
     visit("margin", self.margin, "exact, or certified lower bounds");
     visit("exact", self.exact, "every certificate was verified in rational arithmetic");
     visit("prefix", self.prefix, "prefixes were asked about");
+    visit.when(self.advice, "advice", self.advice, "what would help keys that are not selectable was asked");
     visit("query_norm", self.query_norm, "R: the largest norm of queries whose weights are told", {.low = 0});
     visit("noise", self.noise, "robust means: against any change of each key of this norm", {.low = 0});
     visit("effort", self.effort, "products of 64-bit words that rational arithmetic may take for one key",
@@ -96,9 +115,11 @@ struct KeysResult {
     visit("settings", self.settings, "the options as resolved");
     visit.when(self.undefined_rows > 0, "undefined_rows", self.undefined_rows,
                "rows that the norm could not scale (zero rows, or σ = 0); they became 0", {.low = 1});
-    visit("sets", self.sets,
-          "one entry per set: one for an n × d file, as many as the first axis says for a batch",
-          {.least = 1});
+    visit(
+        "sets", self.sets,
+        "one entry per set: one for an n × d file, as many as the first axis says for a batch; of heads one "
+        "for each, batch by batch",
+        {.least = 1});
   }
 };
 

@@ -104,12 +104,17 @@ struct ScanWindowResult {
 // Tokens of one key space.
 struct ScanSpaceResult {
   std::size_t tokens = 0, sets = 0, unselectable_in_some = 0, unselectable_in_all = 0;
+  std::size_t tied_in_some = 0, undecided_in_some = 0;
 
   static void describe(auto& visit, auto& self) {
     visit("tokens", self.tokens, "of all windows");
     visit("sets", self.sets, "a token was looked at in");
     visit("unselectable_in_some", self.unselectable_in_some, "tokens");
     visit("unselectable_in_all", self.unselectable_in_all, "tokens");
+    visit.when(self.tied_in_some > 0, "tied_in_some", self.tied_in_some, "tokens that are tied in some set",
+               {.low = 1});
+    visit.when(self.undecided_in_some > 0, "undecided_in_some", self.undecided_in_some,
+               "tokens that are not decided in some set", {.low = 1});
   }
 };
 

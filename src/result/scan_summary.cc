@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/number_text.h"
 #include "normscope/error.h"
 
 namespace normscope {
@@ -117,10 +118,10 @@ std::string weight_sentence(const ScanResult& result, const ScanSummary& summary
   }
   if (least == nullptr) return "";
   return fmt::format(
-      " In layer {} head {} the best query the layer can form {} gives some token {:.2g} % of the attention "
-      "and the median token {:.2g} %.",
-      layer, least->head, weight_places_words(result), 100 * least->least_largest_weight,
-      100 * least->median_largest_weight);
+      " In layer {} head {} the best query the layer can form {} gives some token {} of the attention and the "
+      "median token {}.",
+      layer, least->head, weight_places_words(result), short_percent(least->least_largest_weight),
+      short_percent(least->median_largest_weight));
 }
 
 }  // namespace
@@ -207,6 +208,12 @@ std::vector<ScanSetPlace> sets_of(const ScanWindowResult& window, KeySpace space
   return sets;
 }
 
+std::size_t sets_with(const std::vector<ScanSetPlace>& sets, std::size_t token, char verdict) {
+  return static_cast<std::size_t>(std::count_if(sets.begin(), sets.end(), [&](const ScanSetPlace& each) {
+    return each.set->verdicts[token] == verdict;
+  }));
+}
+
 ScanSpaceResult unselectable_tokens(const std::vector<ScanWindowResult>& windows, KeySpace space) {
   ScanSpaceResult result;
   for (const ScanWindowResult& window : windows) {
@@ -214,11 +221,12 @@ ScanSpaceResult unselectable_tokens(const std::vector<ScanWindowResult>& windows
     result.sets = sets.size();
     if (sets.empty()) continue;
     for (std::size_t i = 0; i < window.ids.size(); ++i) {
-      const auto count = static_cast<std::size_t>(std::count_if(
-          sets.begin(), sets.end(), [&](const ScanSetPlace& each) { return each.set->verdicts[i] == 'u'; }));
+      const std::size_t count = sets_with(sets, i, 'u');
       ++result.tokens;
       result.unselectable_in_some += count > 0;
       result.unselectable_in_all += count == result.sets;
+      result.tied_in_some += sets_with(sets, i, 't') > 0;
+      result.undecided_in_some += sets_with(sets, i, '?') > 0;
     }
   }
   return result;
@@ -249,7 +257,10 @@ std::string scan_verdict(const ScanResult& result, const ScanSummary& summary) {
                         : space == KeySpace::head  ? "By any query of a head"
                                                    : "By the queries a layer can form";
     text += text.empty() ? "" : " ";
-    if (found.unselectable_in_some == 0) {
+    // "No token" is said of what was decided only.
+    if (found.unselectable_in_some == 0 && found.undecided_in_some > 0) {
+      text += fmt::format("{}, no token was found unselectable in any {}.", where, set_name(space));
+    } else if (found.unselectable_in_some == 0) {
       text += fmt::format("{}, no token is unselectable in any {}.", where, set_name(space));
     } else {
       const double share =
@@ -258,6 +269,10 @@ std::string scan_verdict(const ScanResult& result, const ScanSummary& summary) {
                           where, found.unselectable_in_some, found.tokens, scan_percent(share),
                           set_name(space), found.unselectable_in_all, found.sets);
     }
+    if (found.undecided_in_some > 0)
+      text +=
+          fmt::format(" {} of {} tokens are undecided in at least one {}: rounding hides their margin there.",
+                      found.undecided_in_some, found.tokens, set_name(space));
     text += tied_sentence(summary, space) + robust_sentence(result, space);
   }
   return text + weight_sentence(result, summary);

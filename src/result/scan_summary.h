@@ -37,6 +37,8 @@ struct ScanSetPlace {
   std::size_t layer, head;
 };
 std::vector<ScanSetPlace> sets_of(const ScanWindowResult& window, KeySpace space);
+// In how many of a space's sets a token has the verdict of a letter (ScanSetResult::verdicts).
+std::size_t sets_with(const std::vector<ScanSetPlace>& sets, std::size_t token, char verdict);
 // Tokens by how many of a space's sets cannot select them.
 ScanSpaceResult unselectable_tokens(const std::vector<ScanWindowResult>& windows, KeySpace space);
 // What a set of the space is, in words: "layer", "layer and head".

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "normscope/advice.h"
 #include "normscope/keys.h"
 #include "normscope/provenance.h"
 #include "normscope/tensor_file.h"
@@ -34,6 +35,7 @@ struct VocabToken {
   std::vector<VocabTerm> cover, interior;
   std::vector<std::size_t> tied_with;
   std::optional<bool> verified;
+  std::optional<KeyAdvice> advice;
 
   static void describe(auto& visit, auto& self) {
     visit("id", self.id, "row of the token");
@@ -60,6 +62,7 @@ struct VocabToken {
                "the other tokens that share the top score", {.least = 1, .only_if = {"verdict", "tied"}});
     visit.when(self.verified.has_value(), "verified", self.verified,
                "the certificate was checked in rational arithmetic");
+    visit.when(self.advice.has_value(), "advice", self.advice, "what would make the token selectable");
   }
 };
 
@@ -68,7 +71,7 @@ struct VocabResult {
     std::string source, bias, tokenizer;
     bool embeddings = false;
     Margins margin = Margins::bound;
-    bool exact = false;
+    bool exact = false, advice = false;
     std::size_t limit = 0;
     DType dtype = DType::float32;
 
@@ -79,6 +82,7 @@ struct VocabResult {
       visit("embeddings", self.embeddings, "the word embeddings of a model were asked about");
       visit("margin", self.margin, "exact, or certified lower bounds");
       visit("exact", self.exact, "every certificate was verified in rational arithmetic");
+      visit.when(self.advice, "advice", self.advice, "what would help tokens that never win alone was asked");
       visit("limit", self.limit, "tokens listed by rising margin, at most");
       visit("dtype", self.dtype, "of the file; of a model: the narrowest that holds its numbers");
     }
@@ -92,6 +96,7 @@ struct VocabResult {
   KeyCounts counts, robust_counts;
   std::size_t exact_path = 0;
   std::optional<std::size_t> verified;
+  std::optional<OffsetsForAll> for_all;
   std::optional<std::vector<VocabToken>> smallest_margins, never_alone;
 
   static void describe(auto& visit, auto& self) {
@@ -111,6 +116,8 @@ struct VocabResult {
           "tokens that floating point could not decide, and rational arithmetic did");
     visit.when(self.verified.has_value(), "verified", self.verified,
                "tokens whose certificate was checked in rational arithmetic");
+    visit.when(self.for_all.has_value(), "offsets_for_all", self.for_all,
+               "biases under which all tokens are selectable, but for those with equal rows");
     visit.when(self.smallest_margins.has_value(), "smallest_margins", self.smallest_margins,
                "selectable tokens by rising margin");
     visit.when(self.never_alone.has_value(), "never_alone", self.never_alone,

@@ -57,6 +57,8 @@ std::string_view phrase_of(int status) {
       return "Method Not Allowed";
     case 408:
       return "Request Timeout";
+    case 414:
+      return "URI Too Long";
     case 416:
       return "Range Not Satisfiable";
     case 421:

@@ -171,7 +171,7 @@ class Server::Listener {
       if (read == Connection::Head::gone) return;
       const std::optional<Request> request =
           read == Connection::Head::whole ? parsed_request(head) : std::nullopt;
-      const Answer given = request ? reply(*request) : refusal_of(read);
+      const Answer given = request ? reply(*request) : refusal_of(read, head);
       const bool begun = connection.write(answer_head(given));
       if (begun && !(request && request->method == "HEAD")) {
         if (given.file) {
@@ -185,10 +185,11 @@ class Server::Listener {
     }
   }
 
-  static Answer refusal_of(Connection::Head read) {
+  static Answer refusal_of(Connection::Head read, std::string_view head) {
     switch (read) {
       case Connection::Head::too_long:
-        return refusal(431, "The request is too long.");
+        return head.find("\r\n") == std::string_view::npos ? refusal(414, "The address is too long.")
+                                                           : refusal(431, "The request is too long.");
       case Connection::Head::too_slow:
         return refusal(408, "The request took too long.");
       default:

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <span>
 
 #include "core/printable.h"
@@ -357,6 +358,13 @@ CollapseCurveResult result_of(const CollapseCurve& curve, const CollapseCase& ea
   return result;
 }
 
+// What was asked for twice is told apart by a number.
+void name_apart(std::vector<CollapseCurveResult>& curves) {
+  std::map<std::string, std::size_t> seen;
+  for (CollapseCurveResult& curve : curves)
+    if (const std::size_t times = ++seen[curve.name]; times > 1) curve.name += fmt::format(" ({})", times);
+}
+
 // All cases; of a model with each of its inits, which then stand before the names of the panels.
 std::vector<CollapseCurve> curves_of(const CollapsePlan& plan, const Context& context) {
   const auto run = [&](const CollapseSettings& settings, std::size_t which, std::size_t of) {
@@ -492,6 +500,7 @@ CollapseStudy study_collapse(CollapsePlan plan, const Context& context) {
   result.verdict = collapse_verdict(study.curves);
   for (std::size_t c = 0; c < study.curves.size(); ++c)
     result.curves.push_back(result_of(study.curves[c], plan.case_of_curve(c)));
+  name_apart(result.curves);
   study.plan = std::move(plan);
   return study;
 }

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 
 #include "core/printable.h"
 #include "io/file_errors.h"
 #include "normscope/error.h"
+#include "study/trace.h"
 
 namespace normscope {
 namespace {
@@ -24,8 +27,8 @@ std::string source_of(const std::string& file, const Tensor& tensor) {
 }
 
 // option: how the call names a tensor of this file.
-Tensor read_named(const std::string& file, const std::string& name, std::string_view option) {
-  const TensorFile opened = TensorFile::open(file);
+Tensor read_named(const TensorFile& opened, const std::string& file, const std::string& name,
+                  std::string_view option) {
   if (!name.empty()) return opened.read(name);
   std::vector<std::string> names;
   for (const TensorInfo& tensor : opened.tensors()) names.push_back(tensor.name);
@@ -49,12 +52,52 @@ void check_finite(const GivenKeys& input) {
       }
 }
 
+// How many heads a row of the tensor holds, side by side: as asked, or as a trace says of it (trace_heads). 0:
+// nobody says.
+std::size_t heads_side_by_side(const KeysOptions& options, const TensorFile& file, const Tensor& tensor,
+                               const std::string& source) {
+  const std::size_t columns = tensor.shape.back();
+  std::size_t heads = options.heads.value_or(0);
+  if (!options.heads) {
+    const auto told = file.metadata().find(trace_heads(tensor.name));
+    if (told == file.metadata().end()) return 0;
+    const char* end = told->second.data() + told->second.size();
+    const auto read = std::from_chars(told->second.data(), end, heads);
+    if (read.ec != std::errc() || read.ptr != end || heads == 0)
+      throw InputError(
+          fmt::format("{}: its file says that it holds '{}' heads, which is no number of heads; "
+                      "say how many there are with --heads.",
+                      source, printable(told->second)));
+  }
+  if (columns % heads != 0)
+    throw InputError(fmt::format(
+        "{} is {}: rows of {} numbers cannot hold the keys of {} heads, {}; give a number that divides them.",
+        source, shape_text(tensor.shape), columns, heads,
+        options.heads ? "as --heads says" : "as its file says"));
+  return heads;
+}
+
+// rows × (heads · d) as heads × rows × d, for each of `batches`.
+std::vector<double> heads_apart(const std::vector<double>& values, std::size_t batches, std::size_t rows,
+                                std::size_t heads, std::size_t d) {
+  std::vector<double> apart(values.size());
+  for (std::size_t b = 0; b < batches; ++b)
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t h = 0; h < heads; ++h)
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(((b * rows + i) * heads + h) * d), d,
+                    apart.begin() + static_cast<std::ptrdiff_t>(((b * heads + h) * rows + i) * d));
+  return apart;
+}
+
 void read_offsets(const KeysOptions& options, GivenKeys& input) {
-  const Tensor tensor = read_named(options.bias, options.bias_tensor, "--bias-tensor");
+  const Tensor tensor =
+      read_named(TensorFile::open(options.bias), options.bias, options.bias_tensor, "--bias-tensor");
   const std::string source = source_of(options.bias, tensor);
   const bool fits =
       (tensor.shape.size() == 1 && tensor.shape[0] == input.n) ||
       (tensor.shape.size() == 2 && tensor.shape[0] == input.sets && tensor.shape[1] == input.n) ||
+      (input.heads > 0 &&
+       tensor.shape == std::vector<std::size_t>{input.sets / input.heads, input.heads, input.n}) ||
       (input.sets == 1 && tensor.shape == std::vector<std::size_t>{input.n, 1});
   if (!fits)
     throw InputError(fmt::format(
@@ -93,6 +136,7 @@ KeysSettings settings_of(const GivenKeys& keys, const KeysOptions& options, doub
   KeysSettings settings;
   settings.file = printable(options.file);
   settings.tensor = printable(options.tensor);
+  settings.heads = keys.heads;
   settings.dtype = keys.dtype;
   settings.norm = name_of(norm_without_normals(options.norm));
   settings.bias = printable(options.bias);
@@ -101,17 +145,30 @@ KeysSettings settings_of(const GivenKeys& keys, const KeysOptions& options, doub
   settings.margin = options.margin;
   settings.exact = options.exact;
   settings.prefix = options.prefix;
+  settings.advice = options.advice;
   settings.query_norm = options.query_norm;
   settings.noise = options.noise;
   settings.effort = effort;
   return settings;
 }
 
+std::span<const double> offsets_of(const GivenKeys& keys, std::size_t set) {
+  if (keys.offsets.empty()) return {};
+  return std::span(keys.offsets).subspan(keys.offsets.size() == keys.n ? 0 : set * keys.n, keys.n);
+}
+
+SetAdvice advice_for(const GivenKeys& keys, std::size_t s, const KeySet& set, KeyOptions engine,
+                     const Context& context) {
+  if (!engine.errors.empty()) engine.errors = engine.errors.subspan(s * keys.n, keys.n);
+  return advise({keys.values.data() + s * keys.n * keys.d, keys.n, keys.d}, offsets_of(keys, s), set, engine,
+                context.executor);
+}
+
 KeySetResult result_of(KeySet set, bool exact) {
   KeySetResult result;
   result.keys.emplace();
   for (std::size_t i = 0; i < set.keys.size(); ++i)
-    result.keys->push_back({i, std::move(set.keys[i]), exact});
+    result.keys->push_back({i, std::move(set.keys[i]), exact, {}});
   set.keys.clear();
   result.set = std::move(set);
   return result;
@@ -156,23 +213,34 @@ void apply_norm(const std::string& norm, GivenKeys& given) {
 GivenKeys read_keys(const KeysOptions& options) {
   check(options);
   GivenKeys input;
-  Tensor tensor = read_named(options.file, options.tensor, "--tensor");
+  const TensorFile file = TensorFile::open(options.file);
+  Tensor tensor = read_named(file, options.file, options.tensor, "--tensor");
   input.source = source_of(options.file, tensor);
   input.dtype = tensor.dtype;
   const std::size_t axes = tensor.shape.size();
-  if (axes != 2 && axes != 3)
+  if (axes < 2 || axes > 4)
     throw InputError(fmt::format(
-        "{} is {}: keys are a matrix (keys × dimensions) or a batch of them (sets × keys × "
-        "dimensions); reshape it, or name another tensor with --tensor.",
+        "{} is {}: keys are a matrix (keys × dimensions), a batch of them (sets × keys × dimensions) or of "
+        "heads (batch × heads × keys × dimensions); reshape it, or name another tensor with --tensor.",
         input.source,
         axes == 1 ? fmt::format("a list of {} numbers", tensor.shape[0]) : shape_text(tensor.shape)));
-  input.sets = axes == 3 ? tensor.shape[0] : 1;
-  input.n = tensor.shape[axes - 2];
-  input.d = tensor.shape[axes - 1];
+  if (axes == 4 && options.heads && *options.heads != tensor.shape[1])
+    throw InputError(fmt::format("{} is {}: it has {} heads, not {}; leave --heads out.", input.source,
+                                 shape_text(tensor.shape), tensor.shape[1], *options.heads));
   if (tensor.values.empty())
     throw InputError(
         fmt::format("{} is {}: there is no key in it; at least one key with one coordinate is needed.",
                     input.source, shape_text(tensor.shape)));
+  input.n = tensor.shape[axes - 2];
+  input.d = tensor.shape[axes - 1];
+  const std::size_t batches = axes == 2 ? 1 : tensor.shape[0];
+  const std::size_t side_by_side = axes == 4 ? 0 : heads_side_by_side(options, file, tensor, input.source);
+  input.heads = axes == 4 ? tensor.shape[1] : side_by_side;
+  input.sets = batches * std::max<std::size_t>(1, input.heads);
+  if (side_by_side > 0) {
+    input.d /= side_by_side;
+    tensor.values = heads_apart(tensor.values, batches, input.n, side_by_side, input.d);
+  }
   input.values = std::move(tensor.values);
   check_finite(input);
   if (!options.bias.empty()) read_offsets(options, input);
@@ -202,15 +270,67 @@ KeysResult decide(const GivenKeys& keys, const KeysOptions& options, const Conte
   result.made = provenance(context.seed, context.executor.threads());
   result.settings = settings_of(keys, options, engine.exact_effort);
   result.undefined_rows = keys.norm_counts.undefined_rows();
-  for (KeySet& set : sets) result.sets.push_back(result_of(std::move(set), options.exact));
+  std::vector<SetAdvice> advice;
+  if (options.advice)
+    for (std::size_t s = 0; s < sets.size(); ++s)
+      advice.push_back(advice_for(keys, s, sets[s], engine, context));
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    KeySetResult& set = result.sets.emplace_back(result_of(std::move(sets[s]), options.exact));
+    if (options.advice) {
+      for (KeyResult& key : *set.keys) key.advice = std::move(advice[s].keys[key.index]);
+      set.for_all = std::move(advice[s].all);
+    }
+    if (keys.heads == 0) continue;
+    set.head = s % keys.heads;
+    if (keys.sets > keys.heads) set.batch = s / keys.heads;
+  }
   return result;
+}
+
+std::span<const char* const> advised_norms() {
+  // Those that differ by more than a factor of all keys.
+  static constexpr const char* norms[] = {"layernorm", "rmsnorm", "center", "xsigma", "dyt"};
+  return norms;
+}
+
+std::vector<std::vector<std::vector<NormAdvice>>> advise_norms(const GivenKeys& raw,
+                                                               const KeysOptions& options,
+                                                               const Context& context) {
+  std::vector<std::vector<std::vector<NormAdvice>>> advice(raw.sets,
+                                                           std::vector<std::vector<NormAdvice>>(raw.n));
+  for (const char* norm : advised_norms()) {
+    GivenKeys keys = raw;
+    apply_norm(norm, keys);
+    KeyOptions engine = engine_options(keys, options);
+    engine.certificates = true;
+    engine.margins = Margins::bound;
+    engine.prefix = false;
+    engine.query_norm.reset();
+    std::vector<KeySet> sets =
+        decide_batch({keys.values, keys.offsets, keys.sets, keys.n, keys.d}, engine, context.executor);
+    for (std::size_t s = 0; s < sets.size(); ++s)
+      for (std::size_t i = 0; i < keys.n; ++i)
+        if (sets[s].keys[i].verdict == Verdict::selectable)
+          advice[s][i].push_back({norm, std::move(sets[s].keys[i].witness)});
+  }
+  return advice;
 }
 
 KeysStudy study_keys(const KeysOptions& options, const Context& context) {
   KeysStudy study;
   study.given = read_keys(options);
+  const std::optional<GivenKeys> raw = options.advice ? std::optional(study.given) : std::nullopt;
   apply_norm(options.norm, study.given);
   study.result = decide(study.given, options, context);
+  if (!raw) return study;
+  const bool needed = std::any_of(study.result.sets.begin(), study.result.sets.end(), [](const auto& set) {
+    return set.set.counts.tied + set.set.counts.unselectable > 0;
+  });
+  if (!needed) return study;
+  auto norms = advise_norms(*raw, options, context);
+  for (std::size_t s = 0; s < norms.size(); ++s)
+    for (KeyResult& key : *study.result.sets[s].keys)
+      if (key.advice) key.advice->norms = std::move(norms[s][key.index]);
   return study;
 }
 

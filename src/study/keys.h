@@ -17,12 +17,17 @@ struct KeysOptions {
   RankPolicy rank = RankPolicy::numerical;
   Margins margin = Margins::exact;
   std::optional<double> noise, query_norm, effort;
-  bool prefix = false, exact = false, summary = false;
+  std::optional<std::size_t> heads;
+  bool prefix = false, exact = false, advice = false, summary = false;
 
   static void describe(auto& visit, auto& self) {
-    visit.input("FILE", self.file,
-                "A .npy, .npz or .safetensors file with n × d keys or a batch of them; - is standard input");
+    visit.input(
+        "FILE", self.file,
+        "A .npy, .npz or .safetensors file with n × d keys, a batch of them, or batch × heads × n × d; "
+        "- is standard input");
     visit("tensor", self.tensor, "Which tensor of the file");
+    visit("heads", self.heads, "Each row holds the keys of so many heads, one after the other: n × (H·d)",
+          OptionFacts{.type = "H", .low = 1, .high = 1u << 20, .otherwise = "what a trace says, else 1"});
     visit("norm", self.norm, "Norm applied to the keys first, see below");
     visit("bias", self.bias, "File with one score offset per key: scores are q·k + b");
     visit("bias-tensor", self.bias_tensor, "Which tensor of the --bias file");
@@ -40,15 +45,20 @@ struct KeysOptions {
           OptionFacts{.type = "N", .low = 0, .otherwise = "2^33, some seconds"});
     visit("prefix", self.prefix, "Also the longest prefix (causal mask) in which each key is selectable");
     visit("exact", self.exact, "Verify every certificate in rational arithmetic");
+    visit(
+        "advice", self.advice,
+        "Also what would make each other key selectable: a factor, a score offset, a norm; and offsets for all");
     visit("summary", self.summary, "Leave the single keys out of the JSON");
   }
 };
 
-// The keys a question is about: one set (n × d) or a batch (sets × n × d), one after the other in memory.
+// The keys a question is about: one set (n × d), a batch (sets × n × d), or those of heads (batch × heads × n
+// × d), one after the other in memory.
 struct GivenKeys {
   std::string source;  // "file.npz: tensor "k""; for messages
   DType dtype = DType::float64, offset_dtype = DType::float64;
   std::size_t sets = 1, n = 0, d = 0;
+  std::size_t heads = 0;                // set s is head s % heads of batch s / heads; 0: it is nobody's
   std::vector<double> values, offsets;  // offsets: none, one per key, or one per key of each set
   // What a norm did: how far each key may be from what the norm would have made of the numbers before they
   // were rounded to their dtype, and how many directions it projected out.
@@ -77,6 +87,14 @@ std::vector<KeySet> decide_batch(const KeyBatch& batch, const KeyOptions& option
 
 // The decision, as `options` ask for it. `keys` has been read and normed.
 KeysResult decide(const GivenKeys& keys, const KeysOptions& options, const Context& context);
+
+// The norms that advice tries, each in place of the one the keys have.
+std::span<const char* const> advised_norms();
+// Which of them make a key selectable that is not among `decided`, with witnesses: one list per set, an entry per
+// key. `raw` has been read and not normed.
+std::vector<std::vector<std::vector<NormAdvice>>> advise_norms(const GivenKeys& raw,
+                                                               const KeysOptions& options,
+                                                               const Context& context);
 
 // All of it.
 struct KeysStudy {

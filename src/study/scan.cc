@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <mutex>
 
 #include "core/printable.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 #include "study/parse.h"
+#include "study/trace.h"
 
 namespace normscope {
 namespace {
@@ -51,6 +53,10 @@ bool prefixes_asked(const std::string& mask, const ModelSpec& spec) {
   return true;
 }
 
+std::string trace_file(std::size_t layer) {
+  return fmt::format("trace.layer.{}.safetensors", layer);
+}
+
 // Writes what a layer showed when the next one begins: one file per layer, never more than that in memory.
 class TraceWriter {
  public:
@@ -58,9 +64,10 @@ class TraceWriter {
 
   ForwardObserver observer() {
     ForwardObserver observer;
-    observer.layer = [this](std::size_t layer, const BlockSpec&, const BlockWeights<float>&) {
+    observer.layer = [this](std::size_t layer, const BlockSpec& block, const BlockWeights<float>&) {
       finish();
       layer_ = layer;
+      block_ = block;
     };
     observer.point = [this](std::size_t text, std::size_t layer, TracePoint point,
                             MatrixView<const float> values) {
@@ -73,7 +80,11 @@ class TraceWriter {
                     {}};
       for (std::size_t i = 0; i < values.rows; ++i)
         tensor.values.insert(tensor.values.end(), values[i].begin(), values[i].end());
+      const bool query = point == TracePoint::query,
+                 key = point == TracePoint::key || point == TracePoint::value;
       const std::lock_guard lock(mutex_);
+      if (query || key)
+        heads_[trace_heads(tensor.name)] = std::to_string(query ? block_.heads : block_.key_head_count());
       tensors_.push_back(std::move(tensor));
     };
     return observer;
@@ -83,16 +94,18 @@ class TraceWriter {
     if (tensors_.empty()) return;
     std::sort(tensors_.begin(), tensors_.end(),
               [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
-    write_safetensors((plan_.trace_directory / fmt::format("trace.layer.{}.safetensors", layer_)).string(),
-                      tensors_);
+    write_safetensors((plan_.trace_directory / trace_file(layer_)).string(), tensors_, heads_);
     tensors_.clear();
+    heads_.clear();
   }
 
  private:
   const ScanPlan& plan_;
   std::mutex mutex_;
   std::vector<Tensor> tensors_;
+  std::map<std::string, std::string> heads_;
   std::size_t layer_ = 0;
+  BlockSpec block_;
 };
 
 // Of the model, where some window of the text is longer than it; else 0.
@@ -221,6 +234,16 @@ ScanPlan plan_scan(const ScanOptions& options, std::filesystem::path trace_direc
   plan.as_model = plan.settings.prefixes == spec.causal;
   plan.told = told(plan, options);
   return plan;
+}
+
+std::vector<std::string> trace_files(const ScanPlan& plan) {
+  std::vector<std::string> files;
+  if (plan.trace.empty()) return files;
+  for (const std::size_t layer : plan.settings.layers) files.push_back(trace_file(layer));
+  for (std::size_t layer = 0; plan.settings.layers.empty() && layer < plan.checkpoint.weights->spec().layers;
+       ++layer)
+    files.push_back(trace_file(layer));
+  return files;
 }
 
 ScanStudy run_scan(const ScanPlan& plan, const Context& context) {

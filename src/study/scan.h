@@ -61,6 +61,9 @@ struct ScanPlan {
 // Throws InputError on what cannot be, and as open_checkpoint and read_model_text do.
 ScanPlan plan_scan(const ScanOptions& options, std::filesystem::path trace_directory = {});
 
+// Names of the files of --trace.
+std::vector<std::string> trace_files(const ScanPlan& plan);
+
 struct ScanStudy {
   ScanSummary summary;
   ScanResult result;

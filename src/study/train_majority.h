@@ -52,6 +52,12 @@ MajorityPlan plan_majority(const MajorityOptions& options);
 // Of settings that were chosen by other means.
 MajorityPlan plan_majority(const MajoritySettings& settings, std::vector<PlannedRun> runs);
 void check_plan(const MajorityPlan& plan);
+// The learning rate has a length of its own (--decay-steps), so that a training of fewer steps is the beginning
+// of one of more.
+inline MajorityUsed for_any_length(MajorityUsed settings) {
+  settings.steps = 0;
+  return settings;
+}
 
 MajorityMeasures<double> measures_of(const MajorityRow& row, const MajorityPlan& plan);
 MajorityRow row_of(std::uint64_t step, const MajorityMeasures<double>& measures);

@@ -96,6 +96,28 @@ class PlanRecord {
     return record;
   }
 
+  // Goes on to a later step than planned, where the way there is the same: a plan says so by
+  // `for_any_length(settings)`. Throws InputError where it is not.
+  void extend(std::string_view command, std::uint64_t steps) {
+    const std::uint64_t planned = plan_.settings.steps;
+    if (steps <= planned)
+      throw InputError(fmt::format(
+          "--steps {}: the training in '{}' is planned to step {}; give a larger number to extend it, or leave "
+          "--steps out to go on.",
+          steps, directory().path().string(), planned));
+    const auto& schedule = plan_.settings.adam.schedule;
+    bool extendible = false;
+    if constexpr (requires { for_any_length(plan_.settings); })
+      extendible = schedule.kind == Schedule::Kind::constant || schedule.steps > planned;
+    if (!extendible)
+      throw InputError(fmt::format(
+          "--steps {}: the learning rate of the training in '{}' has fallen to 0 at step {}, so that more steps "
+          "would be another training; begin one with --steps {} in a new directory.",
+          steps, directory().path().string(), schedule.steps, steps));
+    plan_.settings.steps = steps;
+    record_.set_options(command, json_of(plan_));
+  }
+
   const RunDirectory& directory() const { return record_.directory(); }
   const Plan& plan() const { return plan_; }
   // Where the checkpoint is, if there is one.
@@ -148,8 +170,14 @@ class PlanRecord {
       : record_(std::move(record)), plan_(std::move(plan)), written_(plan_.runs.size(), 0) {
     if constexpr (requires { plan_.checkpoint_every; }) record_.set_checkpoint_every(plan_.checkpoint_every);
   }
+  // What numbers follow from: not from how many steps there will be, where it is the same way to all of them.
   static std::string settings_text(const Plan& plan) {
-    std::string text = json_of(plan.settings, -1);
+    std::string text;
+    if constexpr (requires { for_any_length(plan.settings); }) {
+      text = json_of(for_any_length(plan.settings), -1);
+    } else {
+      text = json_of(plan.settings, -1);
+    }
     text.pop_back();  // the newline
     return text;
   }

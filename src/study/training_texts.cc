@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "core/number_text.h"
 #include "core/printable.h"
 #include "normscope/error.h"
 
@@ -76,9 +77,10 @@ TextsRead read_language(const Corpus& corpus, const std::string& tokenizer, cons
   found.bytes = stream.bytes;
   found.whole = stream.whole;
   texts.content_hash = stream.content_hash;
-  texts.sentence = fmt::format("Text: {}, {} documents{}; {}: {} tokens to train on, {} held out.",
-                               found.description, found.documents, found.whole ? "" : " (not all of it)",
-                               found.tokenizer, found.training_tokens, found.held_out_tokens);
+  texts.sentence =
+      fmt::format("Text: {}, {}{}; {}: {} to train on, {} held out.", found.description,
+                  counted(found.documents, "document"), found.whole ? "" : " (not all of it)",
+                  found.tokenizer, counted(found.training_tokens, "token"), found.held_out_tokens);
   return texts;
 }
 
@@ -114,12 +116,14 @@ TextsRead read_labelled_texts(const LabelledSplit& split, const std::string& tok
   std::string sentence = fmt::format("Texts: {}; {}: {} to train on, {} to test{}; {} classes: {}.",
                                      found.description, found.tokenizer, found.training_texts,
                                      found.test_texts, of_all, found.classes.size(), classes);
-  if (found.cut_texts > 0) sentence += fmt::format(" {} were cut to {} tokens.", found.cut_texts, context);
+  if (found.cut_texts > 0)
+    sentence += fmt::format(" Cut to {} tokens: {}.", context, counted(found.cut_texts, "text"));
   if (const std::size_t shared = count_shared(split); shared > 0)
     sentence += fmt::format(" {} of those to train on are tested too: the accuracy is not that of new texts.",
                             shared);
   if (split.repeated > 0)
-    sentence += fmt::format(" {} texts that are tested too were left out of training.", split.repeated);
+    sentence +=
+        fmt::format(" Left out of training, because tested too: {}.", counted(split.repeated, "text"));
   texts.sentence = printable(sentence);
   return texts;
 }

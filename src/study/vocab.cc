@@ -11,6 +11,7 @@
 #include "io/file_errors.h"
 #include "normscope/checkpoint.h"
 #include "normscope/error.h"
+#include "study/keys.h"
 #include "study/model_text.h"
 #include "study/parse.h"
 
@@ -121,7 +122,7 @@ Vocabulary read_model(const VocabOptions& options) {
   return vocabulary;
 }
 
-KeySet decide(const Vocabulary& vocabulary, const VocabOptions& options, const Context& context) {
+KeyOptions engine_options(const Vocabulary& vocabulary, const VocabOptions& options, const Context& context) {
   KeyOptions engine;
   engine.margins = options.margin;
   engine.unit_roundoff = unit_roundoff(vocabulary.dtype);
@@ -129,7 +130,29 @@ KeySet decide(const Vocabulary& vocabulary, const VocabOptions& options, const C
   engine.smallest_rounding = smallest_rounding(vocabulary.dtype);
   engine.exact = options.exact;
   engine.progress = context.progress;
-  return decide_keys(vocabulary.rows.view(), vocabulary.offsets, engine, context.executor);
+  return engine;
+}
+
+// What would help the tokens that never win alone: into the result.
+void add_advice(const VocabOptions& options, const Context& context, VocabStudy& study) {
+  const Vocabulary& given = study.given;
+  if (study.result.never_alone->empty()) return;
+  SetAdvice advice = advise(given.rows.view(), given.offsets, study.set,
+                            engine_options(given, options, context), context.executor);
+  GivenKeys raw;
+  raw.source = given.source;
+  raw.dtype = given.dtype;
+  raw.offset_dtype = given.offset_dtype;
+  raw.n = given.rows.rows();
+  raw.d = given.rows.cols();
+  raw.values.assign(given.rows.values().begin(), given.rows.values().end());
+  raw.offsets = given.offsets;
+  auto norms = advise_norms(raw, {}, context);
+  for (VocabToken& token : *study.result.never_alone) {
+    token.advice = std::move(advice.keys[token.id]);
+    if (token.advice) token.advice->norms = std::move(norms[0][token.id]);
+  }
+  study.result.for_all = std::move(advice.all);
 }
 
 // Ids of the tokens that can never win alone, and of the selectable ones by rising margin, at most `most`.
@@ -189,6 +212,7 @@ VocabResult::Settings settings_of(const VocabOptions& options, DType dtype) {
   settings.embeddings = options.embeddings;
   settings.margin = options.margin;
   settings.exact = options.exact;
+  settings.advice = options.advice;
   settings.limit = options.limit;
   settings.dtype = dtype;
   return settings;
@@ -220,7 +244,8 @@ VocabStudy study_vocab(const VocabOptions& options, const Context& context) {
   study.given = read_vocabulary(options);
   VocabResult& result = study.result;
   const auto begin = std::chrono::steady_clock::now();
-  study.set = decide(study.given, options, context);
+  study.set = decide_keys(study.given.rows.view(), study.given.offsets,
+                          engine_options(study.given, options, context), context.executor);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const KeySet& set = study.set;
   result.made = provenance(context.seed, context.executor.threads());
@@ -238,6 +263,7 @@ VocabStudy study_vocab(const VocabOptions& options, const Context& context) {
   const Notable ids = notable(set, options.limit);
   result.never_alone = tokens_of(study, ids.lost, options.exact);
   result.smallest_margins = tokens_of(study, ids.nearest, options.exact);
+  if (options.advice) add_advice(options, context, study);
   return study;
 }
 

@@ -15,7 +15,7 @@ namespace normscope {
 
 struct VocabOptions {
   std::string source, bias, tokenizer;
-  bool embeddings = false, exact = false;
+  bool embeddings = false, exact = false, advice = false;
   Margins margin = Margins::bound;
   std::size_t limit = 20;
 
@@ -29,6 +29,10 @@ struct VocabOptions {
           "bound (certified lower bounds), or exact, which takes much longer in many dimensions");
     visit("limit", self.limit, "Tokens to list, of each kind", OptionFacts{.low = 0, .high = 1e6});
     visit("exact", self.exact, "Verify every certificate in rational arithmetic");
+    visit(
+        "advice", self.advice,
+        "Also what would let each other token win: a factor of its row, a bias, a norm of all rows; and biases "
+        "for all. A decision for each norm");
   }
 };
 

@@ -187,7 +187,6 @@ void Training<Task>::restore(std::span<const Tensor> checkpoint, std::vector<std
     run.parameters = std::move(state.parameters);
     runner.adam = std::move(state.adam);
     run.step = state.step;
-    run.finished = state.finished;
     runner.take_tensors(prefix, tensors, state.diverged);
     if (rows[r].empty() || (!state.diverged && rows[r].back().step != run.step)) {
       throw InputError(
@@ -195,6 +194,9 @@ void Training<Task>::restore(std::span<const Tensor> checkpoint, std::vector<std
                       run.id.norm, run.id.seed));
     }
     run.rows = std::move(rows[r]);
+    // One that had come to the last step goes on if there are more now.
+    run.finished =
+        state.finished && (run.step >= state_->settings.steps || state.diverged || runner.reached());
   }
   state_->publish();
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "normscope/tensor_file.h"
 #include "support/program.h"
@@ -300,6 +301,15 @@ TEST_F(CollapseCommand, DegenerateSizesAreDefined) {
     const auto json = result_of(std::string("collapse --layers 2 --norm layernorm rmsnorm ") + sizes);
     EXPECT_EQ(json.at("curves").size(), 32u) << sizes;
   }
+}
+
+TEST_F(CollapseCommand, CurvesHaveNamesOfTheirOwn) {
+  const auto json = result_of("collapse --tokens 6 --dim 4 --layers 2 --mask full causal full");
+  std::set<std::string> names;
+  for (const auto& curve : json.at("curves")) names.insert(curve.at("name").get<std::string>());
+  EXPECT_EQ(names.size(), json.at("curves").size());
+  EXPECT_TRUE(names.contains("san, causal"));
+  EXPECT_EQ(json.at("curves")[1].at("mask"), "causal");
 }
 
 }  // namespace

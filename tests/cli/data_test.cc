@@ -48,7 +48,6 @@ TEST_F(DataCommand, ListsWhatThereIsAndWhatIsFetched) {
   for (const auto& set : listed.at("data")) fetched[set.at("name")] = set.at("fetched");
   EXPECT_EQ(fetched, (std::map<std::string, bool>{{"minilm", false},
                                                   {"stories15m", false},
-                                                  {"whisper-tiny", false},
                                                   {"gpt2-bpe", false},
                                                   {"tokenizers", false},
                                                   {"imdb", false},

@@ -1,6 +1,11 @@
 // normscope scan: what it prints, what it leaves behind, and what it says to wrong calls.
 #include "study/scan.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
 #include "normscope/tensor_file.h"
 #include "result/json_writer.h"
 #include "support/program.h"
@@ -121,7 +126,8 @@ TEST_F(ScanCommand, SaysWhatPlacesSeeAndFromWhichOnesItSpeaks) {
   EXPECT_NE(said("gpt2").find("A query sees the tokens up to itself; unselectable"), std::string::npos);
   EXPECT_NE(said("gpt2", " --mask full").find("unlike those of the model"), std::string::npos);
   EXPECT_NE(said("gpt2").find("can form at the last place gives"), std::string::npos);
-  EXPECT_EQ(said("gpt2", " --no-weights").find("Max weight"), std::string::npos);
+  EXPECT_NE(said("gpt2").find("Weights are of queries at the last place."), std::string::npos);
+  EXPECT_EQ(said("gpt2", " --no-weights").find("Weights are of"), std::string::npos);
   const std::string sliding = said("mistral");
   EXPECT_NE(sliding.find("A query sees itself and the 3 tokens before it;"), std::string::npos);
   EXPECT_NE(sliding.find("at the last place of each stretch of 4 tokens"), std::string::npos);
@@ -164,6 +170,126 @@ TEST_F(ScanCommand, TheSameBytesForAnyNumberOfThreads) {
     results->erase("threads");
   }
   EXPECT_EQ(one, four);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Between two or more spaces.
+std::vector<std::string> columns_of(const std::string& line) {
+  std::vector<std::string> columns;
+  for (std::size_t begin = line.find_first_not_of(' '); begin < line.size();) {
+    const std::size_t end = std::min(line.find("  ", begin), line.size());
+    columns.push_back(line.substr(begin, end - begin));
+    begin = std::min(line.find_first_not_of(' ', end), line.size());
+  }
+  return columns;
+}
+
+TEST_F(ScanCommand, TheTableExplainsItself) {
+  const Outcome outcome = run("scan " + model("gpt2") + " --ids " + ids() + " --window 6 --samples 2");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::vector<std::string> lines = lines_of(outcome.out);
+  EXPECT_NE(lines[0].find("(gpt2) on "), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find(": 11 tokens in 2 windows of up to 6; per cent of the tokens"), std::string::npos)
+      << lines[0];
+  const std::vector<std::string> header = columns_of(lines[2]);
+  EXPECT_EQ(header.front(), "layer");
+  EXPECT_EQ(std::set<std::string>(header.begin(), header.end()).size(), header.size()) << lines[2];
+  EXPECT_NE(std::find(header.begin(), header.end(), "reach worst"), header.end()) << lines[2];
+  // A line for each layer, a gap, and one line that says what every column is.
+  ASSERT_GT(lines.size(), 7u);
+  EXPECT_EQ(lines[6], "");
+  for (const char* word :
+       {"before, after:", "head:", "worst:", "reach:", "along 1:", "spread:", "entropy:", "never won:"})
+    EXPECT_NE(lines[7].find(word), std::string::npos) << word << " is missing in " << lines[7];
+  EXPECT_EQ(outcome.out.find("e+02"), std::string::npos) << outcome.out;
+}
+
+TEST_F(ScanCommand, FitsANarrowScreen) {
+  const std::string call = "scan " + model("gpt2") + " --ids " + ids();
+  ::setenv("COLUMNS", "60", 1);
+  const Outcome narrow = run(call);
+  ::unsetenv("COLUMNS");
+  const Outcome wide = run(call);
+  ASSERT_EQ(narrow.code, 0) << narrow.err;
+  std::set<std::string> in_narrow;
+  for (const std::string& line : lines_of(narrow.out)) {
+    const auto width = std::count_if(line.begin(), line.end(),
+                                     [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+    if (line.find('/') == std::string::npos) {  // a path cannot be broken
+      EXPECT_LE(width, 60) << line;
+    }
+    for (const std::string& column : columns_of(line)) in_narrow.insert(column);
+  }
+  for (const std::string& column : columns_of(lines_of(wide.out)[2]))
+    EXPECT_TRUE(in_narrow.contains(column)) << column << " is missing in " << narrow.out;
+}
+
+TEST_F(ScanCommand, TiedTokensAreMarkedAsUnselectableOnesAre) {
+  // No position is added to Llama's tokens: equal ones are equal keys in the first layer.
+  const std::string out = path("run");
+  const Outcome outcome =
+      run("scan " + model("llama") + " --ids " + ids() + " --space before --layers 0 --out " + out);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("tied in all {{so}}"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("{{"), outcome.out.find("{{so}}")) << outcome.out;
+  EXPECT_NE(outcome.out.find("before tied"), std::string::npos) << outcome.out;
+  EXPECT_NE(read(out + "/report.html").find("tied in all"), std::string::npos);
+  const auto space = read_json(out + "/results.json")["spaces"]["before"];
+  EXPECT_EQ(space["tied_in_some"], 7);  // 3, 1, 1, 5, 5, 3, 5
+}
+
+TEST_F(ScanCommand, AColumnWithoutAnswersSaysWhy) {
+  const Outcome outcome = run("scan " + model("albert") + " --ids " + ids());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("Reachable queries are not asked about in layer 0: nothing bounds"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(ScanCommand, KeysReadsItsTracesHeadByHead) {
+  const std::string out = path("run");
+  // Qwen2's four heads share two of keys.
+  ASSERT_EQ(run("scan " + model("qwen2") + " --ids " + ids() +
+                " --layers 1 --space head --mask full --trace " + "attn.key,attn.query --out " + out)
+                .code,
+            0);
+  const TensorFile trace = TensorFile::open(out + "/trace.layer.1.safetensors");
+  const std::string keys = "window.0.layer.1.attn.key";
+  const auto heads = read_json(out + "/results.json")["windows"][0]["layers"][0]["heads"];
+  const std::size_t key_heads = heads.back()["key_head"].get<std::size_t>() + 1;
+  EXPECT_EQ(trace.metadata().at(keys + ".heads"), std::to_string(key_heads));
+  EXPECT_EQ(trace.metadata().at("window.0.layer.1.attn.query.heads"), std::to_string(heads.size()));
+  const auto asked =
+      result_of("keys " + out + "/trace.layer.1.safetensors --tensor " + keys + " --margin bound");
+  ASSERT_EQ(asked["sets"].size(), key_heads);
+  EXPECT_EQ(asked["settings"]["heads"], key_heads);
+  for (std::size_t h = 0; h < key_heads; ++h) {
+    EXPECT_EQ(asked["sets"][h]["head"], h);
+    EXPECT_EQ(asked["sets"][h]["n"], 11);
+  }
+  // As one key, if that is what is asked.
+  EXPECT_EQ(result_of("keys " + out + "/trace.layer.1.safetensors --heads 1 --tensor " + keys)["sets"].size(),
+            1u);
+}
+
+TEST_F(ScanCommand, ARunInItsPlaceLeavesNoTracesBehind) {
+  const std::string out = path("run"), call = "scan " + model("gpt2") + " --ids " + ids() + " --out " + out;
+  ASSERT_EQ(run(call + " --trace attn.key").code, 0);
+  write(out + "/notes.txt", "mine");
+  ASSERT_TRUE(std::filesystem::exists(out + "/trace.layer.0.safetensors"));
+  ASSERT_EQ(run("mask causal --n 4 --out " + out).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(out + "/trace.layer.0.safetensors"));
+  EXPECT_EQ(read_json(out + "/config.json")["command"], "mask");
+  EXPECT_EQ(read(out + "/notes.txt"), "mine");
+  ASSERT_EQ(run(call).code, 0);
+  for (const auto& [name, bytes] : files_of(out)) EXPECT_EQ(name.find("mask"), std::string::npos) << name;
+  EXPECT_EQ(read(out + "/notes.txt"), "mine");
 }
 
 }  // namespace

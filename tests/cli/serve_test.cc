@@ -262,5 +262,13 @@ TEST_F(ServeCommand, ThePageComesFromItsFolder) {
     EXPECT_EQ(status(get(target)), "HTTP/1.1 404") << target;
 }
 
+TEST_F(ServeCommand, AnAddressThatIsTooLongGetsAnAnswer) {
+  serve();
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(status(get("/" + std::string(60'000, 'a'))), "HTTP/1.1 414");
+    EXPECT_EQ(status(get("/", "X: " + std::string(60'000, 'a') + "\r\n")), "HTTP/1.1 431");
+  }
+}
+
 }  // namespace
 }  // namespace normscope

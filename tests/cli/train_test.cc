@@ -414,11 +414,33 @@ TEST_F(TrainCommand, OnlyATrainingCanBeResumed) {
                  {path("heatmap"), "heatmap", "train majority"});
   expect_refused("train majority --resume ''", {"--resume", "empty"});
   finish(kSmall);
-  for (const char* option :
-       {"--steps 90", "--norm rmsnorm", "--seed 3", "--seeds 2", "--3d", "--out elsewhere"}) {
+  for (const char* option : {"--norm rmsnorm", "--seed 3", "--seeds 2", "--3d", "--out elsewhere"}) {
     const std::string name = std::string(option).substr(0, std::string(option).find(' '));
     expect_refused(resume() + " " + option, {"--resume", name});
   }
+}
+
+TEST_F(TrainCommand, MoreStepsExtendATrainingToTheSameBytes) {
+  const Files whole = finish(kTask + "--steps 120");
+  fs::remove_all(path("run"));
+  finish(kSmall);
+  // Not to fewer, nor to as many.
+  for (const char* steps : {"30", "60"})
+    expect_refused(resume() + " --steps " + steps, {"--steps", "planned to step 60"});
+  const Outcome more = run(resume() + " --quiet --steps 120");
+  ASSERT_EQ(more.code, 0) << more.err;
+  expect_same_training(whole);
+  const auto config = json::parse(read(in_run("config.json")));
+  EXPECT_EQ(config["options"], json::parse(whole.at("config.json"))["options"]);
+  EXPECT_EQ(json::parse(read(in_run("results.json")))["runs"], json::parse(whole.at("results.json"))["runs"]);
+  // From then on it is a training of 120 steps.
+  EXPECT_EQ(run(resume() + " --quiet").code, 0);
+  expect_same_training(whole);
+}
+
+TEST_F(TrainCommand, ALearningRateThatHasEndedIsNotExtended) {
+  finish(kSmall + "--decay-steps 60");
+  expect_refused(resume() + " --steps 120", {"fallen to 0 at step 60", "new directory"});
 }
 
 TEST_F(TrainCommand, AConfigThatWasChangedIsRefused) {

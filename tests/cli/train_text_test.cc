@@ -345,7 +345,7 @@ TEST_F(TrainTextCommand, OnlyTheSameTrainingOnTheSameTextIsGoneOnWith) {
          " " + kTiny);
   expect_refused(resume("train sentiment"), {"train lm", "train sentiment"});
   expect_refused(resume("train majority"), {"train lm", "train majority"});
-  expect_refused(resume() + " --steps 40", {"--resume", "--steps"});
+  expect_refused(resume() + " --steps 40", {"--steps 40", "fallen to 0 at step 20", "new directory"});
   write(path("text.txt"), text + "One more.");
   expect_refused(resume(), {"not what the run was begun with", "text.txt"});
   write(path("text.txt"), text);

@@ -356,5 +356,21 @@ TEST(FigurePage, HintsOfAllShapesAreShown) {
   EXPECT_NE(render_html(page).find("querySelectorAll(\"* > title\")"), std::string::npos);
 }
 
+TEST(Curves, LayersAreCountedInWholeNumbers) {
+  CurveFigure figure;
+  CurveFigure::Panel& panel = figure.panels.emplace_back();
+  panel.title = "layers";
+  panel.curves.push_back({"a", {0, 1, 2, 3}, {1, 2, 3, 4}, {}, {}});
+  const auto across = [&] {
+    const std::string svg = curves_svg(figure);
+    return svg.find(">0.5<") != std::string::npos || svg.find(">1.5<") != std::string::npos;
+  };
+  panel.y_low = 0;
+  panel.y_high = 10;
+  EXPECT_TRUE(across());  // else this test would say nothing
+  panel.whole_x = true;
+  EXPECT_FALSE(across());
+}
+
 }  // namespace
 }  // namespace normscope

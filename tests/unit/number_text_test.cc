@@ -83,5 +83,21 @@ TEST(NumberText, NeverWritesNan) {
   EXPECT_EQ(with_interval(mean_interval(std::span(unknown, 1))), "not measurable");
 }
 
+TEST(NumberText, SharesAreNoPowersOfTen) {
+  EXPECT_EQ(short_percent(1), "100 %");
+  EXPECT_EQ(short_percent(0.999), "100 %");
+  EXPECT_EQ(short_percent(0.5), "50 %");
+  EXPECT_EQ(short_percent(0.0114), "1.1 %");
+  EXPECT_EQ(short_percent(0.000123), "0.012 %");
+  EXPECT_EQ(short_percent(0), "0 %");
+  EXPECT_EQ(short_percent(0.12345, 3), "12.3 %");
+}
+
+TEST(NumberText, OneHasNoPlural) {
+  EXPECT_EQ(counted(1, "document"), "1 document");
+  EXPECT_EQ(counted(0, "document"), "0 documents");
+  EXPECT_EQ(counted(2, "token"), "2 tokens");
+}
+
 }  // namespace
 }  // namespace normscope

@@ -200,5 +200,12 @@ TEST(HeatmapCsv, HasAHeaderAndARowPerCell) {
   EXPECT_NE(csv.find("\nlayernorm,4,3,10,0.05,"), std::string::npos);
 }
 
+TEST(HeatmapPage, NoneOfSoManyIsNotNone) {
+  const std::string sentence = heatmap_verdict(run_with(0, 0));
+  EXPECT_NE(sentence.find("none of 40 keys is unselectable, in any of 10 draws; at most 28 % of such draws"),
+            std::string::npos)
+      << sentence;
+}
+
 }  // namespace
 }  // namespace normscope

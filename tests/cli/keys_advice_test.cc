@@ -1,0 +1,110 @@
+// normscope keys on the keys of heads, and its advice; vocab's.
+#include <algorithm>
+
+#include "normscope/tensor_file.h"
+#include "support/program.h"
+
+namespace normscope {
+namespace {
+
+class KeysCommand : public ProgramTest {
+ protected:
+  std::string npy(const std::string& name, std::vector<std::size_t> shape, std::vector<double> values) const {
+    write_npy(path(name), {"", DType::float64, std::move(shape), std::move(values)});
+    return path(name);
+  }
+  // Two heads of five keys each: a square with its centre, and five on a line.
+  static constexpr double kHeads[2][5][2] = {{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}, {0, 0}},
+                                             {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}}};
+  std::string side_by_side() const {
+    std::vector<double> rows;
+    for (std::size_t i = 0; i < 5; ++i)
+      for (const auto& head : kHeads) rows.insert(rows.end(), head[i], head[i] + 2);
+    return npy("rows.npy", {5, 4}, rows);
+  }
+  std::string four_axes() const {
+    std::vector<double> values;
+    for (int batch = 0; batch < 2; ++batch)
+      for (const auto& head : kHeads)
+        for (const auto& key : head) values.insert(values.end(), key, key + 2);
+    return npy("cache.npy", {2, 2, 5, 2}, values);
+  }
+};
+
+TEST_F(KeysCommand, HeadsSideBySideAreSetsOfTheirOwn) {
+  const auto result = result_of("keys " + side_by_side() + " --heads 2");
+  ASSERT_EQ(result["sets"].size(), 2u);
+  EXPECT_EQ(result["settings"]["heads"], 2);
+  for (int head = 0; head < 2; ++head) {
+    EXPECT_EQ(result["sets"][head]["head"], head);
+    EXPECT_FALSE(result["sets"][head].contains("batch"));
+    EXPECT_EQ(result["sets"][head]["d"], 2);
+  }
+  EXPECT_EQ(result["sets"][0]["counts"]["unselectable"], 1);
+  EXPECT_EQ(result["sets"][1]["counts"]["unselectable"], 3);
+  EXPECT_NE(run("keys " + side_by_side() + " --heads 2").out.find("\nhead 1\n"), std::string::npos);
+  // Without --heads a row is one key.
+  EXPECT_EQ(result_of("keys " + side_by_side())["sets"][0]["d"], 4);
+}
+
+TEST_F(KeysCommand, AKeyCacheHasBatchesAndHeads) {
+  const auto result = result_of("keys " + four_axes());
+  ASSERT_EQ(result["sets"].size(), 4u);
+  EXPECT_EQ(result["sets"][3]["batch"], 1);
+  EXPECT_EQ(result["sets"][3]["head"], 1);
+  EXPECT_EQ(result["sets"][2]["counts"],
+            result_of("keys " + side_by_side() + " --heads 2")["sets"][0]["counts"]);
+  const Outcome text = run("keys " + four_axes());
+  EXPECT_NE(text.out.find("5 × 2, 2 × 2 heads"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("\nbatch 1, head 0\n"), std::string::npos) << text.out;
+}
+
+TEST_F(KeysCommand, HeadsThatDoNotFitAreASentence) {
+  expect_refused("keys " + side_by_side() + " --heads 3", {"5 × 4", "3 heads", "--heads"});
+  expect_refused("keys " + side_by_side() + " --heads 0", {"--heads"});
+  expect_refused("keys " + four_axes() + " --heads 3", {"2 heads, not 3"});
+  expect_refused("keys " + npy("five.npy", {1, 1, 1, 1, 1}, {0}), {"batch × heads × keys"});
+  const std::vector<Tensor> tensors = {{"k", DType::float32, {2, 4}, std::vector<double>(8, 1)}};
+  write_safetensors(path("wrong.safetensors"), tensors, {{"k.heads", "many"}});
+  expect_refused("keys " + path("wrong.safetensors"), {"'many' heads", "--heads"});
+}
+
+TEST_F(KeysCommand, AdviceNamesWhatMakesAKeySelectable) {
+  const std::string file = npy("square.npy", {6, 2}, {4, 4, 4, -4, -4, 4, -4, -4, 1, 0, 4, 0});
+  const auto result = result_of("keys " + file + " --advice");
+  const auto& keys = result["sets"][0]["keys"];
+  EXPECT_FALSE(keys[0].contains("advice"));
+  EXPECT_EQ(keys[4]["advice"]["scale"]["least"], 4);
+  EXPECT_EQ(keys[4]["advice"]["offset"]["least"], 0);
+  EXPECT_EQ(keys[5]["advice"]["scale"]["least"], 1);
+  // On a circle all six are corners.
+  std::vector<std::string> norms;
+  for (const auto& norm : keys[4]["advice"]["norms"]) norms.push_back(norm["norm"]);
+  EXPECT_EQ(std::count(norms.begin(), norms.end(), "rmsnorm"), 0);  // (1, 0) and (4, 0) become equal
+  EXPECT_EQ(result["sets"][0]["offsets_for_all"]["counts"]["selectable"], 6);
+  const Outcome text = run("keys " + file + " --advice");
+  EXPECT_NE(text.out.find("what would help"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("offsets for all"), std::string::npos) << text.out;
+  const std::string apart = npy("apart.npy", {4, 2}, {4, 4, 4, -4, -4, 0, 1, 0});
+  const auto other = result_of("keys " + apart + " --advice")["sets"][0]["keys"][3]["advice"]["norms"];
+  ASSERT_FALSE(other.empty());
+  EXPECT_EQ(other[0]["norm"], "rmsnorm");
+  EXPECT_EQ(other[0]["witness"].size(), 2u);
+  const Outcome nothing = run("keys " + npy("line.npy", {2, 1}, {0, 1}) + " --advice");
+  EXPECT_NE(nothing.out.find("nothing is needed"), std::string::npos) << nothing.out;
+}
+
+TEST_F(KeysCommand, VocabGivesTheSameAdvice) {
+  const std::string file = npy("square.npy", {6, 2}, {4, 4, 4, -4, -4, 4, -4, -4, 1, 0, 4, 0});
+  const auto keys = result_of("keys " + file + " --advice")["sets"][0];
+  const auto vocab = result_of("vocab " + file + " --advice");
+  ASSERT_EQ(vocab["never_alone"].size(), 2u);
+  for (const auto& token : vocab["never_alone"])
+    EXPECT_EQ(token["advice"]["scale"]["least"],
+              keys["keys"][token["id"].get<std::size_t>()]["advice"]["scale"]["least"]);
+  EXPECT_EQ(vocab["offsets_for_all"]["counts"]["selectable"], 6);
+  EXPECT_NE(run("vocab " + file + " --advice").out.find("a factor above"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace normscope
