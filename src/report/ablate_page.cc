@@ -7,6 +7,7 @@
 
 #include "core/number_text.h"
 #include "report/curves.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -22,6 +23,23 @@ constexpr Effect kEffects[] = {
     {&AblateLayerResult::entropy, "entropy", "Attention: entropy", "nats"},
     {&AblateLayerResult::largest_weight, "largest_weight", "Attention: highest weight", "weight"},
     {&AblateLayerResult::norm, "norm", "Norm of what enters attention", "‖h‖", true},
+};
+
+// A line of layers.csv.
+struct EffectRow {
+  Quoted row = {};
+  std::size_t layer = 0;
+  std::string measure = {};
+  Interval value = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit("row", self.row, "of the change");
+    visit("layer", self.layer, "counted from 0");
+    visit("measure", self.measure, "of hidden states or attention");
+    visit("mean", self.value.mean, "over windows");
+    visit("low", self.value.low, "lower end of the 95 % interval; nothing of one window");
+    visit("high", self.value.high, "its upper end");
+  }
 };
 
 std::string number(double value) {
@@ -167,17 +185,14 @@ std::vector<std::vector<std::string>> ablate_table(const Ablation& ablation) {
 }
 
 std::string ablate_csv(const AblateResult& result) {
-  std::string text = "row,layer,measure,mean,low,high\n";
+  Csv<EffectRow> csv;
   for (const AblateRowResult& row : result.rows) {
     for (const AblateLayerResult& layer : row.layers.value_or(std::vector<AblateLayerResult>())) {
-      for (const Effect& effect : kEffects) {
-        const Interval& interval = layer.*effect.value;
-        text += fmt::format("\"{}\",{},{},{},", row.name, layer.layer, effect.name, interval.mean);
-        text += std::isnan(interval.low) ? ",\n" : fmt::format("{},{}\n", interval.low, interval.high);
-      }
+      for (const Effect& effect : kEffects)
+        csv.add({{row.name}, layer.layer, effect.name, layer.*effect.value});
     }
   }
-  return text;
+  return std::move(csv).text();
 }
 
 Page ablate_page(const AblateResult& result, const Ablation& ablation, const ModelOnText& about,

@@ -8,10 +8,28 @@
 #include "core/number_text.h"
 #include "normscope/error.h"
 #include "report/training_page.h"
+#include "result/columns.h"
 #include "result/json_writer.h"
 
 namespace normscope {
 namespace {
+
+// A line of curves.csv.
+struct MeasureRow {
+  Quoted group = {}, name = {};
+  std::size_t layer = 0;
+  std::string measure = {};
+  double mean = 0, sd = 0;
+
+  static void describe(auto& visit, auto& self) {
+    visit("group", self.group, "the panel it is shown in");
+    visit("name", self.name, "the mask");
+    visit("layer", self.layer, "0: the start");
+    visit("measure", self.measure, "of the tokens");
+    visit("mean", self.mean, "over samples");
+    visit("sd", self.sd, "standard deviation over samples; nothing of one sample");
+  }
+};
 
 constexpr double kLeast = 1e-9;  // drawn on logarithmic axes; below, rounding is all there is
 
@@ -215,19 +233,16 @@ std::string readings_note(const std::vector<CollapseCurve>& curves) {
 }
 
 std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
-  std::string text = "group,name,layer,measure,mean,sd\n";
+  Csv<MeasureRow> csv;
   const auto names = TokenMeasures::names();
   for (const CollapseCurve& curve : curves) {
     for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
       const CollapseCurve::Summary summary = curve.summary(layer);
-      for (std::size_t m = 0; m < names.size(); ++m) {
-        text +=
-            fmt::format("\"{}\",\"{}\",{},{},{},{}\n", curve.group, curve.name, layer, names[m],
-                        summary.mean[m], std::isnan(summary.sd[m]) ? "" : fmt::format("{}", summary.sd[m]));
-      }
+      for (std::size_t m = 0; m < names.size(); ++m)
+        csv.add({{curve.group}, {curve.name}, layer, std::string(names[m]), summary.mean[m], summary.sd[m]});
     }
   }
-  return text;
+  return std::move(csv).text();
 }
 
 RunView collapse_view(const CollapseResult& result, const Provenance& made) {

@@ -9,6 +9,7 @@
 
 #include "normscope/error.h"
 #include "normscope/statistics.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -17,6 +18,25 @@ using Weight = EquilibriaRun::Weight;
 
 constexpr double kPi = std::numbers::pi;
 constexpr std::size_t kShownLayers = 40;  // of a path: later ones lie on each other
+
+// A line of trajectories.csv.
+struct PathRow {
+  double w = 0;
+  std::size_t trajectory = 0, layer = 0;
+  std::array<double, 4> at = {};
+
+  static void describe(auto& visit, auto& self) {
+    const auto& [x1, y1, x2, y2] = self.at;
+    visit("w", self.w, "entry above the diagonal of the value matrix");
+    visit("trajectory", self.trajectory, "counted from 0");
+    visit("layer", self.layer, "0: the start");
+    visit("x1", x1, "of token 1");
+    visit("y1", y1, "of token 1");
+    visit("x2", x2, "of token 2");
+    visit("y2", y2, "of token 2");
+    visit("zero_row", (x1 == 0 && y1 == 0) || (x2 == 0 && y2 == 0) ? 1 : 0, "1: a row became 0");
+  }
+};
 
 std::string percent(double share) {
   return fmt::format("{:.2f} %", 100 * share);
@@ -226,18 +246,14 @@ PhaseFigure phase_figure(const EquilibriaRun& run, const Weight& weight) {
 }
 
 std::string trajectories_csv(const EquilibriaRun& run) {
-  std::string csv = "w,trajectory,layer,x1,y1,x2,y2,zero_row\n";
+  Csv<PathRow> csv;
   for (const Weight& weight : run.weights) {
     for (std::size_t i = 0; i < weight.paths.size(); ++i) {
-      for (std::size_t layer = 0; layer < weight.paths[i].steps.size(); ++layer) {
-        const auto& at = weight.paths[i].steps[layer];
-        const bool zero = (at[0] == 0 && at[1] == 0) || (at[2] == 0 && at[3] == 0);
-        csv += fmt::format("{},{},{},{},{},{},{},{}\n", weight.w, i, layer, at[0], at[1], at[2], at[3],
-                           zero ? 1 : 0);
-      }
+      for (std::size_t layer = 0; layer < weight.paths[i].steps.size(); ++layer)
+        csv.add({weight.w, i, layer, weight.paths[i].steps[layer]});
     }
   }
-  return csv;
+  return std::move(csv).text();
 }
 
 Page equilibria_page(const EquilibriaRun& run, std::string data) {

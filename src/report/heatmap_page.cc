@@ -8,6 +8,7 @@
 
 #include "core/number_text.h"
 #include "normscope/error.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -77,6 +78,17 @@ std::string made_by(const HeatmapRun& run) {
                      run.provenance.threads, run.provenance.threads == 1 ? "" : "s");
 }
 
+// A line of cells.csv.
+struct CellRow {
+  std::string norm = {};
+  HeatmapCellResult cell = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit("norm", self.norm, "applied to the keys");
+    HeatmapCellResult::describe(visit, self.cell);
+  }
+};
+
 ReportTable summary_table(const HeatmapRun& run) {
   ReportTable table{"Summary",
                     {{"norm", "keys", "unselectable", "robustly so", "tied", "largest share of keys",
@@ -121,20 +133,10 @@ ReportTable readings_table(const HeatmapRun::Grid& grid) {
 }  // namespace
 
 std::string heatmap_csv(const HeatmapRun& run) {
-  const auto number = [](double value) {
-    return std::isnan(value) ? std::string() : fmt::format("{}", value);
-  };
-  std::string csv =
-      "norm,n,d,draws,fraction,fraction_sd,fraction_se,any,any_se,tied,robust_fraction,robust_any\n";
-  for (const auto& grid : run.grids) {
-    for (const HeatmapCell& cell : grid.heatmap.cells) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", grid.norm, cell.n, cell.d, cell.draws,
-                         number(cell.fraction), number(cell.fraction_sd), number(cell.fraction_se),
-                         number(cell.any), number(cell.any_se), number(cell.tied),
-                         number(cell.robust_fraction), number(cell.robust_any));
-    }
-  }
-  return csv;
+  Csv<CellRow> csv({"unselectable", "robust_unselectable"});
+  for (const auto& grid : run.grids)
+    for (const HeatmapCell& cell : grid.heatmap.cells) csv.add({grid.norm, {cell}});
+  return std::move(csv).text();
 }
 
 HeatmapFigure heatmap_figure(const HeatmapRun& run) {

@@ -29,6 +29,11 @@ class JsonWriter {
   void when(bool present, const char* name, const Field& field, const char* sentence, const Facts& = {}) {
     if (present) (*this)(name, field, sentence);
   }
+  template <class Field>
+  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
+               const Facts& = {}) {
+    when(kind && present, name, field, sentence);
+  }
 
   template <class T>
   void value(const T& given) {

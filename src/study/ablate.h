@@ -8,7 +8,7 @@
 #include "result/model_on_text.h"
 #include "study/context.h"
 #include "study/model_text.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 

@@ -9,7 +9,7 @@
 #include "normscope/tokenizer.h"
 #include "result/collapse.h"
 #include "study/context.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 

@@ -4,7 +4,7 @@
 
 #include "result/equilibria.h"
 #include "study/context.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 

@@ -8,7 +8,7 @@
 #include "normscope/norm.h"
 #include "result/keys.h"
 #include "study/context.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 

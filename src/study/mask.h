@@ -6,7 +6,7 @@
 
 #include "result/mask.h"
 #include "study/context.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 

@@ -10,7 +10,7 @@
 #include "normscope/text_windows.h"
 #include "result/model_on_text.h"
 #include "result/text_settings.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 

@@ -13,7 +13,7 @@
 #include "paper/part.h"
 #include "result/paper.h"
 #include "study/context.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 

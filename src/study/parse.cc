@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <system_error>
 
 #include "normscope/error.h"
@@ -41,32 +40,9 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-double parse_number(std::string_view text, std::string_view what, double low, double high) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool read = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-  if (read && value >= low && value <= high) return value;
-  throw InputError(fmt::format("{} takes a number from {:g} to {:g}, not '{}'.", what, low, high, text));
-}
-
-std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
-                          std::uint64_t high) {
-  const auto value = whole_number(text);
-  if (value && *value >= low && *value <= high) return *value;
-  throw InputError(fmt::format("{} takes a whole number from {} to {}, not '{}'.", what, low, high, text));
-}
-
 std::uint64_t require_count(std::uint64_t value, std::string_view what, std::uint64_t low,
                             std::uint64_t high) {
   return parse_count(std::to_string(value), what, low, high);
-}
-
-double parse_non_negative(std::string_view text, std::string_view what) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= 0 && std::isfinite(value))
-    return value;
-  throw InputError(fmt::format("{} takes a finite number of at least 0, not '{}'.", what, text));
 }
 
 std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,

@@ -9,7 +9,7 @@
 #include "result/scan_summary.h"
 #include "study/context.h"
 #include "study/model_text.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 

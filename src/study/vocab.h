@@ -9,7 +9,7 @@
 #include "normscope/tokenizer.h"
 #include "result/vocab.h"
 #include "study/context.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace normscope {
 
