@@ -14,8 +14,8 @@
 // under a condition, and is not null then; `of_kind` one that some structs of the type have and others never
 // do (texts of a classifier, tokens of a language model). Visitors: json_writer.h, json_reader.h, schema.h, columns.h,
 // ranges.h. Fields may be numbers, words, enumerations with name_of and values_of, optional ones (null if
-// there is none), lists, Named ones (an object with a member per entry), and structs that describe
-// themselves.
+// there is none), lists, Named ones (an object with a member per entry), AnyJson, and structs that
+// describe themselves.
 #include <concepts>
 #include <cstddef>
 #include <limits>
@@ -60,6 +60,11 @@ template <class T>
 concept NamedEnumeration = std::is_enum_v<T> && requires(T value) {
   { name_of(value) } -> std::convertible_to<std::string>;
   { values_of(value) } -> std::convertible_to<std::span<const T>>;
+};
+
+// A value of any kind, as JSON: options of whatever command.
+struct AnyJson {
+  std::string text = "null";
 };
 
 // A member for each entry, in order.

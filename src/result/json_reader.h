@@ -67,6 +67,8 @@ class JsonReader {
         read(json[i], fmt::format("{}[{}]", place, i), each);
         into.push_back(std::move(each));
       }
+    } else if constexpr (std::is_same_v<T, AnyJson>) {
+      into.text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     } else if constexpr (NamedEnumeration<T>) {
       read_name(json, place, into);
     } else if constexpr (std::is_same_v<T, bool>) {

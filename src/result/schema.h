@@ -59,6 +59,8 @@ class SchemaWriter {
     } else if constexpr (Kind::list) {
       return {{"type", "array"},
               {"items", of<typename Kind::Inner>(example.empty() ? typename Kind::Inner() : example.front())}};
+    } else if constexpr (std::is_same_v<T, AnyJson>) {
+      return Json::object();
     } else if constexpr (NamedEnumeration<T>) {
       Json names = Json::array();
       for (const T value : values_of(T{})) names.push_back(name_of(value));
