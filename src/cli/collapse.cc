@@ -109,10 +109,8 @@ std::string screen(const CollapseStudy& study) {
   const std::vector<CollapseCurve>& curves = study.curves;
   std::string text = settings_sentence(study.plan) + "\n\n" + table(collapse_table(curves)) + "\n";
   // Those theorems that speak of the case; what the others lack is in the report and in --json.
-  auto theory = theory_table(study.result.curves);
-  std::erase_if(theory, [](const std::vector<std::string>& row) { return row.back() == "does not apply"; });
-  if (theory.size() > 1) {
-    for (std::vector<std::string>& row : theory) row.erase(row.begin() + 2);
+  const auto theory = theory_table(study.result.curves, Theory::that_applies);
+  if (!theory.empty()) {
     text += table(theory) + "\n";
     if (const std::string readings = readings_note(curves); !readings.empty()) text += readings + "\n";
   }

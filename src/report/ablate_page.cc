@@ -106,17 +106,65 @@ const char* words_for(const std::string& measure) {
   return "the best head finds the token";
 }
 
+// "-" of a row that failed.
+struct AblationRow {
+  const Ablation& ablation;
+  const AblateRow& row;
+
+  static void describe(auto& visit, auto& self) {
+    const AblateRow &row = self.row, &trained = self.ablation.rows.front();
+    const bool loss = self.ablation.loss != Ablation::Loss::none, failed = !row.failure.empty();
+    const bool gains = !trained.first_loss.empty(), asks = !trained.copy.choice.empty(), finds = !trained.finds.share.empty();
+    const auto cell = [&](const Interval& interval) { return failed ? "-" : mean_text(interval); };
+    const auto after_last = [&](double LayerEffect::*effect) {
+      return failed ? "-" : mean_text(row.mean(effect, row.windows.front().size() - 1));
+    };
+    visit("norm before attention", row.name, "of the change");
+    visit.when(loss, loss_name(self.ablation.loss), cell(mean_interval(row.losses)), "over windows");
+    visit.when(loss, "change",
+               failed || !row.change || !loss ? "-"
+                                              : change_text(mean_difference(trained.losses, row.losses)),
+               "of the loss, window by window");
+    visit("hidden change", after_last(&LayerEffect::change), "after the last layer");
+    visit("cosine", after_last(&LayerEffect::cosine), "with those as trained, after the last layer");
+    visit("entropy", cell(over_layers(row, &LayerEffect::entropy)), "of attention weights");
+    visit("highest weight", cell(over_layers(row, &LayerEffect::largest_weight)), "of attention");
+    visit.when(gains, "copy gain", cell(gains ? mean_interval(row.copy_gain()) : Interval{}),
+               "loss of the first copy less that of the second");
+    visit.when(asks, "copy", cell(mean_interval(row.copy.choice)), "the right token leads");
+    visit.when(asks, "lookup", cell(mean_interval(row.lookup.choice)), "the right value leads");
+    visit.when(finds, "head finds",
+               failed ? "-"
+                      : fmt::format("{} ({}.{})", mean_text(mean_interval(row.finds.share)), row.finds.layer,
+                                    row.finds.head),
+               "the best head looks at the token");
+  }
+};
+
+struct ClaimRow {
+  const std::string& name;
+  const RetrievalChange& change;
+
+  static void describe(auto& visit, auto& self) {
+    const RetrievalChange& change = self.change;
+    visit("norm before attention", self.name, "of the change");
+    visit("retrieval", words_for(change.measure), "what is measured");
+    visit("chance", change.chance > 0 ? percent(change.chance, 1) : "0", "of a guess");
+    visit("as trained", mean_text(change.trained), "over prompts");
+    visit("changed", mean_text(change.changed), "over prompts");
+    visit("difference (95 %)", change_text(change.difference), "prompt by prompt");
+    visit("verdict", change.verdict, "whether retrieval got worse");
+  }
+};
+
 // "Removing the norm degrades sharp retrieval", row by row.
 void add_claims(ReportTable& table, const std::string& name, const std::vector<RetrievalChange>& changes) {
   table.title = "Claim: without the norm, retrieval that needs sharp attention gets worse";
-  if (table.rows.empty() && !changes.empty())
-    table.rows.push_back({"norm before attention", "retrieval", "chance", "as trained", "changed",
-                          "difference (95 %)", "verdict"});
-  for (const RetrievalChange& change : changes)
-    table.rows.push_back({name, words_for(change.measure),
-                          change.chance > 0 ? percent(change.chance, 1) : "0", mean_text(change.trained),
-                          mean_text(change.changed), change_text(change.difference),
-                          name_of(change.verdict)});
+  std::vector<ClaimRow> rows;
+  for (const RetrievalChange& change : changes) rows.push_back({name, change});
+  auto lines = table_of(rows);
+  const bool headed = !table.rows.empty() && !lines.empty();
+  table.rows.insert(table.rows.end(), lines.begin() + (headed ? 1 : 0), lines.end());
 }
 
 ReportTable layer_table(const AblateResult& result) {
@@ -137,51 +185,9 @@ ReportTable layer_table(const AblateResult& result) {
 }  // namespace
 
 std::vector<std::vector<std::string>> ablate_table(const Ablation& ablation) {
-  const AblateRow& trained = ablation.rows.front();
-  const bool loss = ablation.loss != Ablation::Loss::none, asks = !trained.copy.choice.empty(),
-             gains = !trained.first_loss.empty(), probe = !trained.finds.share.empty();
-  std::vector<std::vector<std::string>> rows = {{"norm before attention"}};
-  const auto head = [&](const char* title) { rows[0].emplace_back(title); };
-  if (loss) {
-    head(loss_name(ablation.loss));
-    head("change");
-  }
-  head("hidden change");
-  head("cosine");
-  head("entropy");
-  head("highest weight");
-  if (gains) head("copy gain");
-  if (asks) {
-    head("copy");
-    head("lookup");
-  }
-  if (probe) head("head finds");
-  for (const AblateRow& row : ablation.rows) {
-    std::vector<std::string> cells = {row.name};
-    const bool failed = !row.failure.empty();
-    const auto add = [&](const Interval& interval) { cells.push_back(failed ? "-" : mean_text(interval)); };
-    if (loss) {
-      add(mean_interval(row.losses));
-      cells.push_back(failed || !row.change ? "-" : change_text(mean_difference(trained.losses, row.losses)));
-    }
-    const std::size_t last = failed ? 0 : row.windows.front().size() - 1;
-    add(failed ? Interval{} : row.mean(&LayerEffect::change, last));
-    add(failed ? Interval{} : row.mean(&LayerEffect::cosine, last));
-    add(over_layers(row, &LayerEffect::entropy));
-    add(over_layers(row, &LayerEffect::largest_weight));
-    if (gains) add(mean_interval(row.copy_gain()));
-    if (asks) {
-      add(mean_interval(row.copy.choice));
-      add(mean_interval(row.lookup.choice));
-    }
-    if (probe) {
-      cells.push_back(failed ? "-"
-                             : fmt::format("{} ({}.{})", mean_text(mean_interval(row.finds.share)),
-                                           row.finds.layer, row.finds.head));
-    }
-    rows.push_back(std::move(cells));
-  }
-  return rows;
+  std::vector<AblationRow> rows;
+  for (const AblateRow& row : ablation.rows) rows.push_back({ablation, row});
+  return table_of(rows);
 }
 
 std::string ablate_csv(const AblateResult& result) {

@@ -60,6 +60,31 @@ std::string rate(const CollapseRate& rate) {
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", rate.factor, rate.low, rate.high);
 }
 
+struct CurveRow {
+  const CollapseCurve& curve;
+
+  static void describe(auto& visit, auto& self) {
+    const CollapseCurve& curve = self.curve;
+    const std::size_t last = curve.layers.size() - 1, samples = curve.layers.front().size();
+    std::vector<std::size_t> shown = {0, 1, last / 2, last};
+    std::sort(shown.begin(), shown.end());
+    shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+    Named<std::string> relative;
+    for (const std::size_t layer : shown)
+      relative.emplace_back(fmt::format("{} {}", layer == 0 ? "μ/‖X‖ at" : "at", layer),
+                            number(curve.mean(layer, &TokenMeasures::relative)));
+    visit("case", full_name(curve.group, curve.name), "variant and mask");
+    visit("relative", relative, "distance from all being equal, free of scale");
+    visit("μ at end", number(curve.mean(last, &TokenMeasures::mu)), "the same with its scale");
+    visit("φ at end", number(curve.mean(last, &TokenMeasures::min_cosine)), "least cosine of two tokens");
+    visit("rank %", number(100 * curve.mean(last, &TokenMeasures::rank_share)), "of the largest possible");
+    visit(samples == 1   ? "kept per layer"
+          : samples == 2 ? "kept per layer (both)"
+                         : "kept per layer (95 %)",
+          rate(curve.rate), "share of μ/‖X‖ that a layer leaves");
+  }
+};
+
 struct Theorem {
   const char* name;
   TheoremResult CollapseTheoryResult::*theorem;
@@ -70,6 +95,41 @@ constexpr Theorem kTheorems[] = {
     {"Thm 2, r = diameter", &CollapseTheoryResult::theorem2_diameter, &TokenMeasures::relative},
     {"Thm 2, r = radius", &CollapseTheoryResult::theorem2_radius, &TokenMeasures::relative},
     {"Cor 1", &CollapseTheoryResult::corollary1, &TokenMeasures::relative},
+};
+
+struct TheoremRow {
+  const CollapseCurveResult& curve;
+  const char* name;
+  const TheoremResult& theorem;
+  Theory shown;
+
+  static void describe(auto& visit, auto& self) {
+    const CollapseTheoryResult& theory = self.curve.theory;
+    visit("case", full_name(self.curve.group, self.curve.name), "variant and mask");
+    visit("theorem", self.name, "of Wu et al.");
+    visit.when(self.shown == Theory::all, "assumptions not met", missing(self.theorem), "what it asks in vain");
+    visit("ε", number(theory.epsilon), "least attention weight");
+    visit("radius", length(theory.radius), "of the mask");
+    visit("diameter", length(theory.diameter), "of the mask");
+    visit("bound", held(self.theorem), "whether it held");
+  }
+  static std::string length(const std::optional<std::size_t>& layers) {
+    return layers ? std::to_string(*layers) : "-";
+  }
+  static std::string missing(const TheoremResult& theorem) {
+    std::string words;
+    for (const auto& [assumption] : theorem.assumptions) {
+      if (assumption.met) continue;
+      words += fmt::format("{}{}{}", words.empty() ? "" : "; ", assumption.name,
+                           assumption.detail.empty() ? "" : " (" + assumption.detail + ")");
+    }
+    return words.empty() ? "none" : words;
+  }
+  static std::string held(const TheoremResult& theorem) {
+    if (!theorem.bound) return "does not apply";
+    return theorem.violations == 0u ? fmt::format("held; {:.3g} at the end", theorem.bound->back())
+                                    : fmt::format("exceeded {} times", theorem.violations.value_or(0));
+  }
 };
 
 bool shows_anything(const CurveFigure& figure) {
@@ -170,56 +230,21 @@ CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves) {
 }
 
 std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves) {
-  const std::size_t last = curves.front().layers.size() - 1;
-  std::vector<std::size_t> shown = {0, 1, last / 2, last};
-  std::sort(shown.begin(), shown.end());
-  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
-  std::vector<std::vector<std::string>> rows = {{"case"}};
-  for (const std::size_t layer : shown)
-    rows[0].push_back(fmt::format("{} {}", layer == 0 ? "μ/‖X‖ at" : "at", layer));
-  const std::size_t samples = curves.front().layers.front().size();
-  for (const char* title : {"μ at end", "φ at end", "rank %",
-                            samples == 1   ? "kept per layer"
-                            : samples == 2 ? "kept per layer (both)"
-                                           : "kept per layer (95 %)"})
-    rows[0].emplace_back(title);
-  for (const CollapseCurve& curve : curves) {
-    std::vector<std::string> row = {full_name(curve.group, curve.name)};
-    for (const std::size_t layer : shown) row.push_back(number(curve.mean(layer, &TokenMeasures::relative)));
-    row.push_back(number(curve.mean(last, &TokenMeasures::mu)));
-    row.push_back(number(curve.mean(last, &TokenMeasures::min_cosine)));
-    row.push_back(number(100 * curve.mean(last, &TokenMeasures::rank_share)));
-    row.push_back(rate(curve.rate));
-    rows.push_back(std::move(row));
-  }
-  return rows;
+  std::vector<CurveRow> rows;
+  for (const CollapseCurve& curve : curves) rows.push_back({curve});
+  return table_of(rows);
 }
 
-std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurveResult>& curves) {
-  std::vector<std::vector<std::string>> rows = {
-      {"case", "theorem", "assumptions not met", "ε", "radius", "diameter", "bound"}};
-  const auto length = [](const std::optional<std::size_t>& layers) {
-    return layers ? std::to_string(*layers) : std::string("-");
-  };
+std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurveResult>& curves,
+                                                   Theory shown) {
+  std::vector<TheoremRow> rows;
   for (const CollapseCurveResult& curve : curves) {
     for (const Theorem& each : kTheorems) {
       const TheoremResult& theorem = curve.theory.*each.theorem;
-      std::string missing;
-      for (const auto& [assumption] : theorem.assumptions) {
-        if (assumption.met) continue;
-        missing += fmt::format("{}{}{}", missing.empty() ? "" : "; ", assumption.name,
-                               assumption.detail.empty() ? "" : " (" + assumption.detail + ")");
-      }
-      std::string held = "does not apply";
-      if (theorem.bound)
-        held = theorem.violations == 0u ? fmt::format("held; {:.3g} at the end", theorem.bound->back())
-                                        : fmt::format("exceeded {} times", theorem.violations.value_or(0));
-      rows.push_back({full_name(curve.group, curve.name), each.name, missing.empty() ? "none" : missing,
-                      number(curve.theory.epsilon), length(curve.theory.radius),
-                      length(curve.theory.diameter), held});
+      if (shown == Theory::all || theorem.bound) rows.push_back({curve, each.name, theorem, shown});
     }
   }
-  return rows;
+  return table_of(rows);
 }
 
 std::string readings_note(const std::vector<CollapseCurve>& curves) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "result/columns.h"
+
 namespace normscope {
 namespace {
 
@@ -24,6 +26,22 @@ std::string covers_of(const VocabToken& token) {
   if (cover.size() > most) text += fmt::format(", … ({} in all)", cover.size());
   return text.empty() ? "–" : text;
 }
+
+struct TokenRow {
+  const VocabToken& token;
+
+  static void describe(auto& visit, auto& self) {
+    const VocabToken& token = self.token;
+    const double size = token.verdict == Verdict::unselectable ? token.depth : token.margin;
+    visit("id", token.id, "row of the token");
+    visit("token", token.token.empty() ? "–" : token.token, "as the vocabulary spells it");
+    visit("verdict", token.verdict, "what hidden states can do with it");
+    visit("robust", token.robust, "whatever rounding did");
+    visit("margin or depth", token.verdict == Verdict::tied ? "–" : fmt::format("{:.4g}", size),
+          "how near it is to another verdict");
+    visit("covered by", covers_of(token), "a mixture of these, the heaviest first");
+  }
+};
 
 std::vector<ReportTable> token_tables(const VocabResult& result) {
   std::vector<ReportTable> tables;
@@ -65,16 +83,10 @@ std::string vocab_verdict(const VocabResult& result) {
 ReportTable vocab_table(const std::string& title, const std::vector<VocabToken>& tokens, std::size_t most,
                         std::size_t whole) {
   const std::size_t shown = std::min(most, tokens.size());
-  ReportTable table{title, {{"id", "token", "verdict", "robust", "margin or depth", "covered by"}}};
+  std::vector<TokenRow> rows;
+  for (std::size_t k = 0; k < shown; ++k) rows.push_back({tokens[k]});
+  ReportTable table{title, table_of(rows)};
   if (shown < whole) table.title += fmt::format(", {} of {}", shown, whole);
-  for (std::size_t k = 0; k < shown; ++k) {
-    const VocabToken& token = tokens[k];
-    const double size = token.verdict == Verdict::unselectable ? token.depth : token.margin;
-    table.rows.push_back({std::to_string(token.id), token.token.empty() ? "–" : token.token,
-                          name_of(token.verdict), token.robust ? "yes" : "no",
-                          token.verdict == Verdict::tied ? "–" : fmt::format("{:.4g}", size),
-                          covers_of(token)});
-  }
   return table;
 }
 
@@ -106,12 +118,7 @@ RunView vocab_view(const VocabResult& result, const Provenance& made) {
                      "none",
                      false,
                      {{result.tokens, result.d, result.rank, result.counts, result.robust_counts, {}, {}}}};
-  view.beside = keys_table(keys, 1);
-  view.beside.title = "Tokens by verdict";
-  for (auto& row : view.beside.rows) row.pop_back();  // margins: results.json has the smallest only
-  view.beside.rows[0][0] = "source";
-  view.beside.rows[0][1] = "tokens";
-  view.beside.rows[1][0] = result.settings.source;
+  view.beside = tokens_table(result.settings.source, keys);
   view.section.tables = token_tables(result);
   view.section.tables.insert(view.section.tables.begin(), view.beside);
   for (ReportTable& table : view.section.tables)
