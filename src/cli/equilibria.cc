@@ -211,12 +211,14 @@ std::string points_table(const EquilibriaRun& run) {
   });
 }
 std::string arcs_table(const EquilibriaRun& run) {
-  return table_by_weight<ArcRow>(
-      run, [](const Weight& weight, auto& rows) { rows.push_back({weight.w, weight.arc}); });
+  return table_by_weight<ArcRow>(run, [](const Weight& weight, auto& rows) {
+    rows.push_back({weight.w, weight.arc});
+  });
 }
 std::string coupled_table(const EquilibriaRun& run) {
-  return table_by_weight<CoupledRow>(
-      run, [](const Weight& weight, auto& rows) { rows.push_back({weight.w, weight.coupled}); });
+  return table_by_weight<CoupledRow>(run, [](const Weight& weight, auto& rows) {
+    rows.push_back({weight.w, weight.coupled});
+  });
 }
 std::string equilibria_table(const EquilibriaRun& run) {
   return table_by_weight<RankRow>(run, [](const Weight& weight, auto& rows) {
@@ -224,13 +226,13 @@ std::string equilibria_table(const EquilibriaRun& run) {
   });
 }
 std::string ranks_table(const EquilibriaRun& run) {
-  return table_by_weight<FinalRow>(
-      run, [](const Weight& weight, auto& rows) { rows.push_back({weight.w, weight.ranks}); });
+  return table_by_weight<FinalRow>(run, [](const Weight& weight, auto& rows) {
+    rows.push_back({weight.w, weight.ranks});
+  });
 }
 std::string trajectories_table(const EquilibriaRun& run) {
   return table_by_weight<PathRow>(run, [](const Weight& weight, auto& rows) {
-    for (std::size_t i = 0; i < weight.paths.size(); ++i)
-      rows.push_back({weight.w, i, weight.paths[i]});
+    for (std::size_t i = 0; i < weight.paths.size(); ++i) rows.push_back({weight.w, i, weight.paths[i]});
   });
 }
 

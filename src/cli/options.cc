@@ -73,7 +73,8 @@ void when_called(CLI::App& command, std::function<void()> action) {
 }
 
 void require_text(const std::string& text, const std::string& name, const OptionFacts& facts) {
-  if (facts.needs != nullptr && text.empty()) throw InputError(fmt::format("{} needs {}.", name, facts.needs));
+  if (facts.needs != nullptr && text.empty())
+    throw InputError(fmt::format("{} needs {}.", name, facts.needs));
 }
 
 void refuse_choice(const std::string& text, const std::string& name,

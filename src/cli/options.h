@@ -47,8 +47,7 @@ void require_text(const std::string& text, const std::string& name, const Option
 class OptionAdder {
  public:
   // group: the heading of --help they stand under.
-  explicit OptionAdder(CLI::App& command, const char* group = "")
-      : command_(command), group_(group) {}
+  explicit OptionAdder(CLI::App& command, const char* group = "") : command_(command), group_(group) {}
 
   template <class Field>
   void input(const char* name, Field& field, const char* sentence, const OptionFacts& facts = {}) {

@@ -261,9 +261,9 @@ std::string screen(const TextTrainingStudy& study, const TextsRead& texts) {
          .train_loss = cell(norm.train_loss, 3, 1, [](const Run& run) { return run.measures.train_loss; }),
          .held_out_loss =
              cell(norm.held_out_loss, 3, 1, [](const Run& run) { return run.measures.held_out_loss; }),
-         .quality =
-             classes ? cell(*norm.accuracy, 1, 100, [](const Run& run) { return run.measures.accuracy; })
-                     : cell(*norm.perplexity, 1, 1, [](const Run& run) { return run.perplexity; })});
+         .quality = classes
+                        ? cell(*norm.accuracy, 1, 100, [](const Run& run) { return run.measures.accuracy; })
+                        : cell(*norm.perplexity, 1, 1, [](const Run& run) { return run.perplexity; })});
   }
   std::string text = table(table_of(rows)) + "\n" + texts.sentence + "\n";
   if (result.data.generated) text += fmt::format("{}\n", kByAGrammar);

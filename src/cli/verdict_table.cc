@@ -28,7 +28,8 @@ struct VerdictRow {
 // A visitor that makes a row of each verdict that there is.
 class VerdictRows {
  public:
-  VerdictRows(const char* what, int digits, std::size_t whole) : what_(what), digits_(digits), whole_(whole) {}
+  VerdictRows(const char* what, int digits, std::size_t whole)
+      : what_(what), digits_(digits), whole_(whole) {}
   void operator()(const char* name, std::size_t count, const char*, const Facts& = {}) {
     rows_.push_back({name, count, whole_, 0, what_, digits_});
   }

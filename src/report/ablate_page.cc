@@ -114,17 +114,18 @@ struct AblationRow {
   static void describe(auto& visit, auto& self) {
     const AblateRow &row = self.row, &trained = self.ablation.rows.front();
     const bool loss = self.ablation.loss != Ablation::Loss::none, failed = !row.failure.empty();
-    const bool gains = !trained.first_loss.empty(), asks = !trained.copy.choice.empty(), finds = !trained.finds.share.empty();
+    const bool gains = !trained.first_loss.empty(), asks = !trained.copy.choice.empty(),
+               finds = !trained.finds.share.empty();
     const auto cell = [&](const Interval& interval) { return failed ? "-" : mean_text(interval); };
     const auto after_last = [&](double LayerEffect::*effect) {
       return failed ? "-" : mean_text(row.mean(effect, row.windows.front().size() - 1));
     };
     visit("norm before attention", row.name, "of the change");
     visit.when(loss, loss_name(self.ablation.loss), cell(mean_interval(row.losses)), "over windows");
-    visit.when(loss, "change",
-               failed || !row.change || !loss ? "-"
-                                              : change_text(mean_difference(trained.losses, row.losses)),
-               "of the loss, window by window");
+    visit.when(
+        loss, "change",
+        failed || !row.change || !loss ? "-" : change_text(mean_difference(trained.losses, row.losses)),
+        "of the loss, window by window");
     visit("hidden change", after_last(&LayerEffect::change), "after the last layer");
     visit("cosine", after_last(&LayerEffect::cosine), "with those as trained, after the last layer");
     visit("entropy", cell(over_layers(row, &LayerEffect::entropy)), "of attention weights");
@@ -167,20 +168,53 @@ void add_claims(ReportTable& table, const std::string& name, const std::vector<R
   table.rows.insert(table.rows.end(), lines.begin() + (headed ? 1 : 0), lines.end());
 }
 
-ReportTable layer_table(const AblateResult& result) {
-  ReportTable table{"Layer by layer", {{"norm before attention", "layer"}}};
-  for (const Effect& effect : kEffects) table.rows[0].emplace_back(effect.title);
-  table.rows[0].emplace_back("constant");
-  for (const AblateRowResult& row : result.rows) {
-    for (const AblateLayerResult& layer : row.layers.value_or(std::vector<AblateLayerResult>())) {
-      std::vector<std::string> cells = {row.name, std::to_string(layer.layer)};
-      for (const Effect& effect : kEffects) cells.push_back(mean_text(layer.*effect.value));
-      cells.push_back(layer.constant ? number(*layer.constant) : "-");
-      table.rows.push_back(std::move(cells));
-    }
+struct LayerRow {
+  const std::string& name;
+  const AblateLayerResult& layer;
+
+  static void describe(auto& visit, auto& self) {
+    visit("norm before attention", self.name, "of the change");
+    visit("layer", self.layer.layer, "counted from 0");
+    for (const Effect& effect : kEffects)
+      visit(effect.title, mean_text(self.layer.*effect.value), effect.symbol);
+    visit("constant", self.layer.constant ? number(*self.layer.constant) : "-", "of rescaling");
   }
-  return table;
+};
+
+ReportTable layer_table(const AblateResult& result) {
+  std::vector<LayerRow> rows;
+  for (const AblateRowResult& row : result.rows)
+    if (row.layers)
+      for (const AblateLayerResult& layer : *row.layers) rows.push_back({row.name, layer});
+  return {"Layer by layer", table_of(rows)};
 }
+
+// A row of the table over runs.
+struct BesideRow {
+  const AblateResult& result;
+  const AblateRowResult& row;
+
+  static void describe(auto& visit, auto& self) {
+    const AblateRowResult& row = self.row;
+    const TextSettings& text = self.result.settings.text;
+    const auto probe = row.probe.value_or(RetrievalProbeResult());
+    const auto cell = [](const auto& interval) { return interval ? mean_text(*interval) : std::string("-"); };
+    const auto choice = [](const auto& asked) { return asked ? mean_text(asked->choice) : std::string("-"); };
+    visit("model", text.model, "as given");
+    visit("text", text.text, "as given");
+    visit("norm", row.name, "of the change");
+    visit(loss_name(self.result.measured_loss), cell(row.loss), "over windows");
+    visit("change", row.loss_change && row.norm ? change_text(*row.loss_change) : "-", "of the loss");
+    visit("copy gain", cell(probe.copy ? probe.copy->gain : std::nullopt), "first copy less second");
+    visit("copy", choice(probe.copy), "the right token leads");
+    visit("lookup", choice(probe.lookup), "the right value leads");
+    visit("head finds",
+          probe.finds ? fmt::format("{} ({}.{})", mean_text(probe.finds->share), probe.finds->layer,
+                                    probe.finds->head)
+                      : "-",
+          "the best head looks at the token");
+  }
+};
 
 }  // namespace
 
@@ -223,24 +257,13 @@ RunView ablate_view(const AblateResult& result, const Provenance& made) {
   const TextSettings& text = result.settings.text;
   section.verdict = result.verdict;
   section.paragraphs = result.notes;
-  view.beside = {"Models with another norm in front of attention",
-                 {{"model", "text", "norm", loss_name(result.measured_loss), "change", "copy gain", "copy",
-                   "lookup", "head finds"}}};
+  std::vector<BesideRow> rows;
   for (const AblateRowResult& row : result.rows) {
-    const auto cell = [](const auto& interval) { return interval ? mean_text(*interval) : std::string("-"); };
-    const auto probe = row.probe.value_or(RetrievalProbeResult());
-    const auto choice = [](const auto& asked) { return asked ? mean_text(asked->choice) : std::string("-"); };
-    if (view.beside.rows.size() <= RunView::most_rows)
-      view.beside.rows.push_back({text.model, text.text, row.name, cell(row.loss),
-                                  row.loss_change && row.norm ? change_text(*row.loss_change) : "-",
-                                  cell(probe.copy ? probe.copy->gain : std::nullopt), choice(probe.copy),
-                                  choice(probe.lookup),
-                                  probe.finds ? fmt::format("{} ({}.{})", mean_text(probe.finds->share),
-                                                            probe.finds->layer, probe.finds->head)
-                                              : "-"});
+    if (rows.size() < RunView::most_rows) rows.push_back({result, row});
     if (row.retrieval && section.claims.rows.size() <= RunView::most_rows)
       add_claims(section.claims, row.name, *row.retrieval);
   }
+  view.beside = {"Models with another norm in front of attention", table_of(rows)};
   section.figures = layer_figures(result, settings_text(made, text.model + " on " + text.text));
   section.tables = {view.beside, layer_table(result)};
   section.tables[1].rows.resize(std::min(section.tables[1].rows.size(), RunView::most_rows + 1));

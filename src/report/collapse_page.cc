@@ -85,6 +85,21 @@ struct CurveRow {
   }
 };
 
+// From results.json alone.
+struct RateRow {
+  const CollapseCurveResult& curve;
+
+  static void describe(auto& visit, auto& self) {
+    const CollapseRate& rate = self.curve.rate.rate;
+    visit("case", self.curve.group + ", " + self.curve.name, "variant and mask");
+    visit("kept per layer", fixed(rate.factor, 3), "share of μ/‖X‖ that a layer leaves");
+    visit("95 % interval",
+          std::isfinite(rate.low) ? fmt::format("{} to {}", fixed(rate.low, 3), fixed(rate.high, 3))
+                                  : "– (one sample)",
+          "over samples");
+  }
+};
+
 struct Theorem {
   const char* name;
   TheoremResult CollapseTheoryResult::*theorem;
@@ -107,7 +122,8 @@ struct TheoremRow {
     const CollapseTheoryResult& theory = self.curve.theory;
     visit("case", full_name(self.curve.group, self.curve.name), "variant and mask");
     visit("theorem", self.name, "of Wu et al.");
-    visit.when(self.shown == Theory::all, "assumptions not met", missing(self.theorem), "what it asks in vain");
+    visit.when(self.shown == Theory::all, "assumptions not met", missing(self.theorem),
+               "what it asks in vain");
     visit("ε", number(theory.epsilon), "least attention weight");
     visit("radius", length(theory.radius), "of the mask");
     visit("diameter", length(theory.diameter), "of the mask");
@@ -288,16 +304,10 @@ RunView collapse_view(const CollapseResult& result, const Provenance& made) {
       drawn.caption = fmt::format("{} points that pixels cannot show were left out.", left_out);
     drawn.settings = settings;
   }
-  ReportTable table{"Collapse", {{"case", "kept per layer", "95 % interval"}}};
-  for (const CollapseCurveResult& curve : result.curves) {
-    if (table.rows.size() > RunView::most_rows) break;
-    const CollapseRate& rate = curve.rate.rate;
-    table.rows.push_back({curve.group + ", " + curve.name, fixed(rate.factor, 3),
-                          std::isfinite(rate.low)
-                              ? fmt::format("{} to {}", fixed(rate.low, 3), fixed(rate.high, 3))
-                              : "– (one sample)"});
-  }
-  section.tables.push_back(std::move(table));
+  std::vector<RateRow> rows;
+  for (const CollapseCurveResult& curve : result.curves)
+    if (rows.size() < RunView::most_rows) rows.push_back({curve});
+  section.tables.push_back({"Collapse", table_of(rows)});
   return view;
 }
 

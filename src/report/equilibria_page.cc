@@ -166,7 +166,8 @@ struct BasinRow {
     visit("w", weight_text(self.weight.w), "entry above the diagonal of the value matrix");
     visit("token 1 fixed, measured", percent(arc.share), "angles from which the tokens stay apart");
     visit("½ − arcsin(1/w)/2π", percent(arc.formula), "what that share should be");
-    visit("mismatches", fmt::format("{} of {}", arc.mismatches, arc.angles), "fates that the arcs do not tell");
+    visit("mismatches", fmt::format("{} of {}", arc.mismatches, arc.angles),
+          "fates that the arcs do not tell");
     visit("both moving (95 % interval)", with_interval(coupled.ranks[2], coupled.starts), "starts likewise");
     visit("zero rows", coupled.zero_rows, "starts that met a row that became 0");
     visit("not settled", coupled.unsettled, "starts that had not settled after the last layer");

@@ -335,7 +335,9 @@ std::string phase_svg(const PhaseFigure& figure) {
 std::string phase_csv(const PhaseFigure& figure) {
   Csv<PhaseRow> csv;
   const auto row = [&](const std::string& panel, const char* kind, const std::string& name, std::size_t step,
-                       double x, double y) { csv.add({panel, kind, name, step, x, y}); };
+                       double x, double y) {
+    csv.add({panel, kind, name, step, x, y});
+  };
   for (const Panel& panel : figure.panels) {
     for (const auto& mark : panel.marks) row(panel.title, "point", mark.label, 0, mark.x, mark.y);
     for (const auto& arc : panel.arcs) {

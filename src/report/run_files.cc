@@ -207,7 +207,8 @@ RunFiles read_run(const fs::path& directory) {
     if (!read) run.note = "results.json is too large to be read here; the run's own report shows it.";
     run.results = read.value_or(Json());
   }
-  if (run.command.starts_with("train ")) run.log = read_log(directory / "metrics.jsonl", run.command == "train majority");
+  if (run.command.starts_with("train "))
+    run.log = read_log(directory / "metrics.jsonl", run.command == "train majority");
   return run;
 }
 

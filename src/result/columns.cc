@@ -27,8 +27,7 @@ std::string csv_headings(const std::vector<Column>& columns) {
 
 std::string csv_line(const std::vector<Column>& columns) {
   std::string line;
-  for (std::size_t c = 0; c < columns.size(); ++c)
-    line += (c == 0 ? "" : ",") + field_of(columns[c]);
+  for (std::size_t c = 0; c < columns.size(); ++c) line += (c == 0 ? "" : ",") + field_of(columns[c]);
   return line + "\n";
 }
 

@@ -16,7 +16,8 @@ class OptionTable {
   template <class Field>
   void input(const char* name, const Field&, const char* sentence, const OptionFacts& facts = {}) {
     const bool named = facts.type != nullptr && *facts.type != '\0';
-    add(fmt::format("{}{}", named ? facts.type : name, FieldKind<Field>::list ? "…" : ""), "", "", sentence, facts);
+    add(fmt::format("{}{}", named ? facts.type : name, FieldKind<Field>::list ? "…" : ""), "", "", sentence,
+        facts);
   }
   template <class Field>
   void operator()(const char* name, const Field& field, const char* sentence, const OptionFacts& facts = {}) {

@@ -27,9 +27,10 @@ namespace normscope {
 struct OptionFacts {
   const char* type = nullptr;  // what stands for the value in --help; null: by the kind of the field
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
-  const char* otherwise = nullptr;  // the default in words, where the value does not say it; of an input: it may be left out
-  const char* old_name = nullptr;   // goes on working, unlisted
-  const char* needs = nullptr;      // of a text that must not be empty: "the name of a directory"
+  const char* otherwise =
+      nullptr;  // the default in words, where the value does not say it; of an input: it may be left out
+  const char* old_name = nullptr;  // goes on working, unlisted
+  const char* needs = nullptr;     // of a text that must not be empty: "the name of a directory"
 };
 
 // Numbers as a person writes them. All throw InputError that names `what` (e.g. "--draws") and says what it takes.

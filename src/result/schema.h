@@ -54,11 +54,13 @@ class SchemaWriter {
       if (schema.contains("type") && schema["type"].is_string()) schema["type"] = {schema["type"], "null"};
       return schema;
     } else if constexpr (Kind::named) {
-      return {{"type", "object"},
-              {"additionalProperties", of(example.empty() ? typename Kind::Inner() : example.front().second)}};
+      return {
+          {"type", "object"},
+          {"additionalProperties", of(example.empty() ? typename Kind::Inner() : example.front().second)}};
     } else if constexpr (Kind::list) {
-      return {{"type", "array"},
-              {"items", of<typename Kind::Inner>(example.empty() ? typename Kind::Inner() : example.front())}};
+      return {
+          {"type", "array"},
+          {"items", of<typename Kind::Inner>(example.empty() ? typename Kind::Inner() : example.front())}};
     } else if constexpr (std::is_same_v<T, AnyJson>) {
       return Json::object();
     } else if constexpr (NamedEnumeration<T>) {
@@ -85,7 +87,8 @@ class SchemaWriter {
     property.update(of(field));
     Json* each = &property;
     while (each->contains("items")) each = &(*each)["items"];
-    const bool ranged = std::isfinite(facts.low) || std::isfinite(facts.high), object = each->contains("properties");
+    const bool ranged = std::isfinite(facts.low) || std::isfinite(facts.high),
+               object = each->contains("properties");
     if ((facts.finite || ranged) && !facts.or_null && !FieldKind<Field>::optional && !object &&
         (*each)["type"] != "integer")
       (*each)["type"] = "number";

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "result/heatmap.h"
-#include "study/context.h"
 #include "result/options.h"
+#include "study/context.h"
 
 namespace normscope {
 

@@ -141,8 +141,7 @@ ModelText read_model_text(const Checkpoint& checkpoint, const TextOptions& optio
   const std::size_t most = spec.positions > 0 ? spec.positions : Mask::most_tokens;
   result.window =
       options.window ? require_count(*options.window, "--window", 1, most) : std::min(most, kLongestWindow);
-  result.stride =
-      options.stride.value_or(result.window);
+  result.stride = options.stride.value_or(result.window);
   const std::size_t samples = options.samples;
   // Special tokens stand in every window, so neighbours would leave out as many.
   if (!options.stride && result.stride > added) result.stride -= added;

@@ -27,8 +27,7 @@ struct MajorityOptions : TrainingOptions {
     visit("steps", self.steps, "Training steps", counted("17000", 0));
     visit("heads", self.other.heads, "Attention heads", counted());
     visit("layers", self.other.layers, "Layers", counted());
-    visit("feed-forward", self.feed_forward, "Width of the feed-forward part",
-          counted("as --dimension"));
+    visit("feed-forward", self.feed_forward, "Width of the feed-forward part", counted("as --dimension"));
     visit("mask", self.other.mask, "A mask by name, such as causal or window:2", OptionFacts{.type = "NAME"});
     visit("batch", self.other.batch, "Sequences of a batch", counted());
     visit("learning-rate", self.other.adam.learning_rate, "Learning rate of Adam at the start",

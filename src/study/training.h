@@ -19,10 +19,10 @@
 #include "record/training_record.h"
 #include "result/json_reader.h"
 #include "result/json_writer.h"
+#include "result/options.h"
 #include "result/ranges.h"
 #include "result/training.h"
 #include "study/context.h"
-#include "result/options.h"
 
 namespace normscope {
 

@@ -18,6 +18,7 @@
 #include "study/train_majority.h"
 #include "study/train_text.h"
 #include "study/vocab.h"
+#include "support/message.h"
 
 namespace normscope {
 namespace {
@@ -30,7 +31,8 @@ std::string with_table(const std::string& guide, const std::string& command, con
   const std::string begin = "<!-- options of " + command + " -->\n", end = "<!-- end of options -->\n";
   const std::size_t from = guide.find(begin), to = guide.find(end, from);
   EXPECT_TRUE(from != std::string::npos && to != std::string::npos)
-      << "docs/guide.md has no lines '" << begin.substr(0, begin.size() - 1) << "' and '<!-- end of options -->'";
+      << "docs/guide.md has no lines '" << begin.substr(0, begin.size() - 1)
+      << "' and '<!-- end of options -->'";
   if (from == std::string::npos || to == std::string::npos) return guide;
   return guide.substr(0, from + begin.size()) + "\n" + table + "\n" + guide.substr(to);
 }
@@ -44,10 +46,11 @@ void expect_current(const std::string& command) {
     std::ofstream(kGuide) << current;
     return;
   }
-  EXPECT_TRUE(guide == current) << "The options of " << command
-                                << " in docs/guide.md are not what they say of themselves any more. This writes "
-                                   "them anew:\nNORMSCOPE_WRITE_SCHEMAS=1 build/tests/unit_tests "
-                                   "--gtest_filter='Schemas.*:GuideOptions.*'";
+  EXPECT_TRUE(guide == current)
+      << "The options of " << command
+      << " in docs/guide.md are not what they say of themselves any more. This writes "
+         "them anew:\nNORMSCOPE_WRITE_SCHEMAS=1 build/tests/unit_tests "
+         "--gtest_filter='Schemas.*:GuideOptions.*'";
 }
 
 TEST(GuideOptions, AreWhatOptionsSayOfThemselves) {
@@ -104,19 +107,76 @@ TEST(OptionTable, TellsWhatAnOptionTakesItsDefaultAndItsSentence) {
 
 TEST(OptionCheck, NamesWhatIsOutOfRangeAsTheCommandLineDoes) {
   const auto refused = [](const Odd& options) {
-    try {
-      check_options(options);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return message_of<InputError>([&] { check_options(options); });
   };
-  EXPECT_EQ(refused({}), "");
   EXPECT_EQ(refused({.count = 0}), "--count takes a whole number from 1 to 10, not '0'.");
   EXPECT_EQ(refused({.count = 11}), "--count takes a whole number from 1 to 10, not '11'.");
   EXPECT_EQ(refused({.share = -0.5}), "--share takes a finite number of at least 0, not '-0.5'.");
   EXPECT_NE(refused({.share = std::nan("")}), "");
-  EXPECT_EQ(refused({.limit = 5}), "");
+  EXPECT_NO_THROW(check_options(Odd{.limit = 5}));
+}
+
+TEST(OptionCheck, IsHowEveryStudyBegins) {
+  const Executor executor(1);
+  const Context context{executor};
+  const auto refused = [](const auto& call) { return message_of<InputError>(call); };
+  EXPECT_EQ(refused([] { plan_heatmap({.draws = 0}); }),
+            "--draws takes a whole number from 1 to 16777216, not '0'.");
+  EXPECT_EQ(refused([] { plan_equilibria({.steps = 1}); }),
+            "--steps takes a whole number from 2 to 16777216, not '1'.");
+  EXPECT_EQ(refused([] { plan_masks({.masks = {"full"}, .n = 0}, 0); }),
+            "--n takes a whole number from 1 to 16777216, not '0'.");
+  EXPECT_EQ(refused([] { plan_collapse({.eps = -1}, std::nullopt, 0); }),
+            "--eps takes a finite number of at least 0, not '-1'.");
+  KeysOptions keys;
+  keys.noise = -0.5;
+  EXPECT_EQ(refused([&] { study_keys(keys, context); }),
+            "--noise takes a finite number of at least 0, not '-0.5'.");
+  VocabOptions vocab;
+  vocab.limit = 10'000'000;
+  EXPECT_EQ(refused([&] { study_vocab(vocab, context); }),
+            "--limit takes a whole number from 0 to 1000000, not '10000000'.");
+  ScanOptions scan;
+  scan.text.samples = 0;
+  EXPECT_EQ(refused([&] { plan_scan(scan); }), "--samples takes a whole number from 1 to 1000000, not '0'.");
+  AblateOptions ablate;
+  ablate.tolerated = 2;
+  EXPECT_EQ(refused([&] { plan_ablate(ablate, context); }),
+            "--tolerated takes a number from 1e-06 to 1, not '2'.");
+  MajorityOptions majority;
+  majority.feed_forward = 0;
+  EXPECT_EQ(refused([&] { plan_majority(majority); }),
+            "--feed-forward takes a whole number from 1 to 1000000000, not '0'.");
+  LanguageOptions language;
+  language.held_out = 1;
+  EXPECT_EQ(refused([&] { plan_language(language, context); }),
+            "--held-out takes a number from 0 to 0.99, not '1'.");
+  SentimentOptions sentiment;
+  sentiment.dropout = 1.5;
+  EXPECT_EQ(refused([&] { plan_sentiment(sentiment, context); }),
+            "--dropout takes a number from 0 to 1, not '1.5'.");
+  PaperOptions paper;
+  paper.seeds = 11;
+  EXPECT_EQ(refused([&] { plan_paper(paper, 0, {}); }),
+            "--seeds takes a whole number from 1 to 10, not '11'.");
+}
+
+TEST(OptionCheck, AcceptsTheDefaultsOfEveryCommand) {
+  EXPECT_NO_THROW(check_options(cli::Common()));
+  EXPECT_NO_THROW(check_options(KeysOptions()));
+  EXPECT_NO_THROW(check_options(ScanOptions()));
+  EXPECT_NO_THROW(check_options(VocabOptions()));
+  EXPECT_NO_THROW(check_options(AblateOptions()));
+  EXPECT_NO_THROW(check_options(cli::HeatmapCall()));
+  EXPECT_NO_THROW(check_options(cli::MaskCall()));
+  EXPECT_NO_THROW(check_options(cli::CollapseCall()));
+  EXPECT_NO_THROW(check_options(EquilibriaOptions()));
+  EXPECT_NO_THROW(check_options(cli::TrainingCall<MajorityOptions>()));
+  EXPECT_NO_THROW(check_options(cli::TrainingCall<LanguageOptions>()));
+  EXPECT_NO_THROW(check_options(cli::TrainingCall<SentimentOptions>()));
+  EXPECT_NO_THROW(check_options(cli::PaperCall()));
+  EXPECT_NO_THROW(check_options(serve::ServeOptions()));
+  EXPECT_NO_THROW(check_options(ReportOptions()));
 }
 
 }  // namespace

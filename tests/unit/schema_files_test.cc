@@ -126,8 +126,7 @@ TEST(Schemas, InDocsAreWhatResultsSayOfThemselves) {
   expect_current<CollapseResult>("collapse", "How fast tokens become alike with depth.");
   expect_current<EquilibriaResult>(
       "equilibria", "Where tokens end under causal attention with a norm, and from which starts.");
-  expect_current<MajorityResult>("train majority",
-                                 "Runs of the majority task, and their means over seeds.");
+  expect_current<MajorityResult>("train majority", "Runs of the majority task, and their means over seeds.");
   expect_current("train lm", "Runs of a language model, and their means over seeds.",
                  TextResult::of_a_language_model());
   expect_current("train sentiment", "Runs of a classifier of texts, and their means over seeds.",
