@@ -7,9 +7,8 @@
 
 #include "core/number_text.h"
 #include "normscope/error.h"
-#include "report/training_page.h"
 #include "result/columns.h"
-#include "result/json_writer.h"
+#include "result/setting_words.h"
 
 namespace normscope {
 namespace {
@@ -293,8 +292,7 @@ RunView collapse_view(const CollapseResult& result, const Provenance& made) {
   PageSection& section = view.section;
   section.verdict = result.verdict;
   section.paragraphs = {"Bands are one standard deviation over samples."};
-  const std::string settings =
-      settings_text(made, settings_list(nlohmann::ordered_json::parse(json_of(result.settings))));
+  const std::string settings = settings_text(made, setting_words(result.settings));
   for (const CollapseQuantity& quantity : collapse_quantities()) {
     CurveFigure figure = collapse_figure(result.curves, quantity, false);
     if (!shows_anything(figure)) continue;

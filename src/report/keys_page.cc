@@ -8,9 +8,8 @@
 
 #include "core/number_text.h"
 #include "normscope/error.h"
-#include "report/training_page.h"
 #include "result/columns.h"
-#include "result/json_writer.h"
+#include "result/setting_words.h"
 
 namespace normscope {
 namespace {
@@ -208,8 +207,7 @@ RunView keys_view(const KeysResult& result, const Provenance& made) {
   if (run.sets.empty()) throw InputError("there is no set of keys");
   RunView view;
   view.section.verdict = keys_verdict(run);
-  view.section.figures = keys_figures(
-      run, settings_text(made, settings_list(nlohmann::ordered_json::parse(json_of(result.settings)))));
+  view.section.figures = keys_figures(run, settings_text(made, setting_words(result.settings)));
   view.section.tables = {keys_table(run, RunView::most_rows)};
   return view;
 }

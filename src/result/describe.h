@@ -13,7 +13,7 @@
 // A visitor takes name, field, sentence and perhaps Facts, in order; `when` marks a field that is there only
 // under a condition, and is not null then; `of_kind` one that some structs of the type have and others never
 // do (texts of a classifier, tokens of a language model). Visitors: json_writer.h, json_reader.h, schema.h, columns.h,
-// ranges.h. Fields may be numbers, words, enumerations with name_of and values_of, optional ones (null if
+// ranges.h, setting_words.h. Fields may be numbers, words, enumerations with name_of and values_of, optional ones (null if
 // there is none), lists, Named ones (an object with a member per entry), AnyJson, and structs that
 // describe themselves.
 #include <concepts>
