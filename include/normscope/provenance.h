@@ -10,10 +10,14 @@ struct Provenance {
   std::uint64_t seed = 0;
   int threads = 1;
 
-  static void describe(auto& visit, auto& self) {
+  // Which program, where nothing is random or parallel.
+  static void describe_program(auto& visit, auto& self) {
     visit("version", self.version, "of the program", {.pattern = "^[0-9]+\\.[0-9]+\\.[0-9]+"});
     visit("commit", self.commit, "it was built from");
     visit("isa", self.isa, "instruction set the kernels ran with");
+  }
+  static void describe(auto& visit, auto& self) {
+    describe_program(visit, self);
     visit("seed", self.seed, "of every random number");
     visit("threads", self.threads, "used; results do not depend on it", {.low = 1});
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/calls.h"
 #include "cli/common.h"
 #include "cli/options.h"
 #include "core/number_text.h"
@@ -105,10 +106,8 @@ std::string screen(const CollapseStudy& study) {
   const std::vector<CollapseCurve>& curves = study.curves;
   std::string text = settings_sentence(study.plan) + "\n\n" + table(collapse_table(curves)) + "\n";
   // Those theorems that speak of the case; what the others lack is in the report and in --json.
-  auto theory = theory_table(study.result.curves);
-  std::erase_if(theory, [](const std::vector<std::string>& row) { return row.back() == "does not apply"; });
-  if (theory.size() > 1) {
-    for (std::vector<std::string>& row : theory) row.erase(row.begin() + 2);
+  const auto theory = theory_table(study.result.curves, Theory::that_applies);
+  if (!theory.empty()) {
     text += table(theory) + "\n";
     if (const std::string readings = readings_note(curves); !readings.empty()) text += readings + "\n";
   }
@@ -132,9 +131,8 @@ std::optional<GivenModel> read_model(const std::string& name, const CollapseOpti
   return GivenModel{label_of_source(name), text.source, checkpoint.weights, std::move(text.tokens)};
 }
 
-// model: its name; empty: weights are drawn.
-void run_collapse(const CollapseOptions& options, const std::string& model, const Common& common) {
-  CollapsePlan plan = plan_collapse(options, read_model(model, options), common.seed);
+void run_collapse(const CollapseCall& call, const Common& common) {
+  CollapsePlan plan = plan_collapse(call.study, read_model(call.model, call.study), common.seed);
   const auto directory = replaceable_directory(common);
   const Executor executor(common.threads, common.stop);
   const CollapseStudy study = [&] {
@@ -161,16 +159,11 @@ void add_collapse(CLI::App& app, Common& common) {
        "collapse --variant san+norm --norm unit,rmsnorm,dyt --mask window:1 star --layers 64",
        "collapse --variant san --query-key zero --value jordan:2 --mask my-mask.txt --tokens 16",
        "collapse minilm --text article.txt --samples 8 --init both --out runs/minilm"});
-  auto options = std::make_shared<CollapseOptions>();
-  auto model = std::make_shared<std::string>();
-  add_text(*command, "model", "MODEL",
-           "A trained model in place of weights drawn: a Hugging Face directory, an id in its local "
-           "cache, a llama2.c file, or a model fetched by `normscope data get`; before all options",
-           *model);
-  add_options(*command, *options);
+  auto call = std::make_shared<CollapseCall>();
+  add_options(*command, *call);
   add_to_footer(*command, fmt::format("Masks: {}\nNorms: {}", mask_list(),
                                       fmt::join(norm_names_without_normals(), " ")));
-  when_called(*command, [options, model, &common] { run_collapse(*options, *model, common); });
+  when_called(*command, [call, &common] { run_collapse(*call, common); });
 }
 
 }  // namespace normscope::cli

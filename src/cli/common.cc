@@ -15,14 +15,13 @@
 #include <system_error>
 
 #include "cli/interrupt.h"
+#include "cli/options.h"
 #include "normscope/error.h"
 #include "normscope/norm.h"
 #include "record/json.h"
 
 namespace normscope::cli {
 namespace {
-
-constexpr int kMostThreads = 1024;
 
 bool takes_escape_codes(int descriptor) {
   const char* terminal = std::getenv("TERM");
@@ -61,44 +60,19 @@ std::string norm_list() {
   return names;
 }
 
-CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, const std::string& description,
-                      const std::vector<std::string>& examples) {
+CLI::App* add_plain_command(CLI::App& app, const std::string& name, const std::string& description,
+                            const std::vector<std::string>& examples) {
   CLI::App* command = app.add_subcommand(name, description);
   std::string footer = examples.empty() ? "" : "Examples:";
   for (const std::string& example : examples) footer += "\n  normscope " + example;
   command->footer(footer);
-  const auto group = [](CLI::Option* option) { option->group("Common options"); };
-  group(command
-            ->add_option_function<std::string>(
-                "--seed",
-                [&common](const std::string& text) {
-                  common.seed = parse_count(text, "--seed", 0, UINT64_MAX);
-                },
-                "Seed of every random number; same seed, same result")
-            ->type_name("N")
-            ->default_str("0"));
-  group(command
-            ->add_option_function<std::string>(
-                "--threads",
-                [&common](const std::string& text) {
-                  common.threads = static_cast<int>(parse_count(text, "--threads", 0, kMostThreads));
-                },
-                "Threads to use, up to 1024; 0: as many as the machine has. Results do not depend on it")
-            ->type_name("N")
-            ->default_str("0"));
-  group(command->add_flag("--json", common.json, "Print one JSON object instead of text"));
-  group(
-      command
-          ->add_option_function<std::string>(
-              "--out",
-              [&common](const std::string& text) {
-                if (text.empty()) throw InputError("--out needs the name of a directory.");
-                common.out = text;
-              },
-              "Directory for the files of this run: new, empty, or an earlier run, whose files are removed; "
-              "`train` and `paper` neither overwrite runs nor are overwritten")
-          ->type_name("DIR"));
-  group(command->add_flag("--quiet", common.quiet, "No progress and no notes on standard error"));
+  return command;
+}
+
+CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, const std::string& description,
+                      const std::vector<std::string>& examples) {
+  CLI::App* command = add_plain_command(app, name, description, examples);
+  add_options(*command, common, "Common options");
   return command;
 }
 

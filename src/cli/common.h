@@ -18,6 +18,7 @@
 #include "core/spelling.h"
 #include "normscope/executor.h"
 #include "normscope/record.h"
+#include "result/options.h"
 #include "study/context.h"
 #include "study/parse.h"
 
@@ -32,11 +33,40 @@ struct Common {
   int threads = 0;  // 0: as many as the machine has
   bool json = false;
   bool quiet = false;
-  std::string out;                          // directory of the run; empty: nothing is written
+  std::string out = {};                     // directory of the run; empty: nothing is written
   const std::atomic<bool>* stop = nullptr;  // for executors: becomes true when the run is interrupted
+
+  static void describe(auto& visit, auto& self) {
+    visit("seed", self.seed, "Seed of every random number; same seed, same result");
+    visit("threads", self.threads,
+          "Threads to use, up to 1024; 0: as many as the machine has. Results do not depend on it",
+          OptionFacts{.low = 0, .high = 1024});
+    describe_json(visit, self);
+    visit("out", self.out,
+          "Directory for the files of this run: new, empty, or an earlier run, whose files are removed; `train` "
+          "and `paper` neither overwrite runs nor are overwritten",
+          OptionFacts{.type = "DIR", .needs = "the name of a directory"});
+    describe_quiet(visit, self);
+  }
+  static void describe_json(auto& visit, auto& self) {
+    visit("json", self.json, "Print one JSON object instead of text");
+  }
+  static void describe_quiet(auto& visit, auto& self) {
+    visit("quiet", self.quiet, "No progress and no notes on standard error");
+  }
 };
 
-// A subcommand with the common options and a footer of examples (one command line each, without the program).
+// What is left of them where nothing is random, parallel or a run.
+struct PrintedOnly {
+  static void describe(auto& visit, auto& common) {
+    Common::describe_json(visit, common);
+    Common::describe_quiet(visit, common);
+  }
+};
+
+// A subcommand with a footer of examples (one command line each, without the program), and with the common options.
+CLI::App* add_plain_command(CLI::App& app, const std::string& name, const std::string& description,
+                            const std::vector<std::string>& examples);
 CLI::App* add_command(CLI::App& app, Common& common, const std::string& name, const std::string& description,
                       const std::vector<std::string>& examples);
 

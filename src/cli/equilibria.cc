@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "normscope/statistics.h"
 #include "report/equilibria_page.h"
+#include "result/columns.h"
 #include "result/json_writer.h"
 
 namespace normscope::cli {
@@ -41,46 +42,58 @@ std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{:.6g}", value) : "-";
 }
 
-using Rows = std::vector<std::vector<std::string>>;
-
-std::string points_table(const EquilibriaRun& run) {
-  Rows rows = {{"w", "point", "x", "y", "multiplier", "what it does"}};
-  for (const Weight& weight : run.weights) {
-    for (const FixedPoint& point : fixed_points(weight.w)) {
-      const char* what = point.name == 'B'   ? "attracts: the tokens stay apart"
-                         : point.name == 'C' ? "attracts: the tokens collapse"
-                         : point.name == 'A' ? "repels"
-                                             : "singular: the row becomes zero";
-      rows.push_back({fmt::format("{:g}", weight.w), std::string(1, point.name), number(point.x),
-                      number(point.y), number(point.multiplier), what});
-    }
-  }
-  return table(rows);
+std::string weight_text(double w) {
+  return fmt::format("{:g}", w);
 }
 
-std::string arcs_table(const EquilibriaRun& run) {
-  Rows rows = {{"w", "apart", "½ − arcsin(1/w)/2π", "mismatches", "zero rows", "not settled"}};
-  for (const Weight& weight : run.weights) {
-    const ArcBasin& arc = weight.arc;
-    rows.push_back({fmt::format("{:g}", weight.w), percent(arc.share), percent(arc.formula),
-                    std::to_string(arc.mismatches), std::to_string(arc.zero_rows),
-                    std::to_string(arc.unsettled)});
-  }
-  return table(rows);
-}
+struct PointRow {
+  double w;
+  FixedPoint point;
 
-std::string coupled_table(const EquilibriaRun& run) {
-  Rows rows = {{"w", "apart", "95 % interval", "collapsed", "zero rows", "not settled"}};
-  for (const Weight& weight : run.weights) {
-    const FinalRanks& coupled = weight.coupled;
+  static void describe(auto& visit, auto& self) {
+    const FixedPoint& point = self.point;
+    const char* what = point.name == 'B'   ? "attracts: the tokens stay apart"
+                       : point.name == 'C' ? "attracts: the tokens collapse"
+                       : point.name == 'A' ? "repels"
+                                           : "singular: the row becomes zero";
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("point", std::string(1, point.name), "as in the theory");
+    visit("x", number(point.x), "of token 2");
+    visit("y", number(point.y), "of token 2");
+    visit("multiplier", number(point.multiplier), "of a small distance along the circle, per layer");
+    visit("what it does", what, "with what is near");
+  }
+};
+
+struct ArcRow {
+  double w;
+  ArcBasin arc;
+
+  static void describe(auto& visit, auto& self) {
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("apart", percent(self.arc.share), "angles from which the tokens stay apart");
+    visit("½ − arcsin(1/w)/2π", percent(self.arc.formula), "what that share should be");
+    visit("mismatches", self.arc.mismatches, "angles whose fate the arcs do not tell");
+    visit("zero rows", self.arc.zero_rows, "angles from which a row became 0");
+    visit("not settled", self.arc.unsettled, "angles whose fate was not seen");
+  }
+};
+
+struct CoupledRow {
+  double w;
+  FinalRanks coupled;
+
+  static void describe(auto& visit, auto& self) {
+    const FinalRanks& coupled = self.coupled;
     const auto starts = static_cast<double>(coupled.starts);
-    rows.push_back({fmt::format("{:g}", weight.w), percent(static_cast<double>(coupled.ranks[2]) / starts),
-                    share_with_interval(coupled.ranks[2], coupled.starts),
-                    percent(static_cast<double>(coupled.ranks[1]) / starts),
-                    std::to_string(coupled.zero_rows), std::to_string(coupled.unsettled)});
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("apart", percent(static_cast<double>(coupled.ranks[2]) / starts), "starts that end at rank 2");
+    visit("95 % interval", share_with_interval(coupled.ranks[2], coupled.starts), "of that share");
+    visit("collapsed", percent(static_cast<double>(coupled.ranks[1]) / starts), "starts that end at rank 1");
+    visit("zero rows", coupled.zero_rows, "starts that met a row that became 0");
+    visit("not settled", coupled.unsettled, "starts that had not settled after the last layer");
   }
-  return table(rows);
-}
+};
 
 std::string signs_text(const std::vector<int>& signs) {
   std::string text;
@@ -88,21 +101,26 @@ std::string signs_text(const std::vector<int>& signs) {
   return text;
 }
 
-std::string equilibria_table(const EquilibriaRun& run) {
-  Rows rows = {{"w", "rank", "count", "residual", "SRank", "published bound", "own bound", "stable",
-                "least radius", "signs", "marginal"}};
-  for (const Weight& weight : run.weights) {
-    for (const RankSummary& rank : weight.by_rank) {
-      const auto shown = [&](const std::string& text) { return rank.enumerated ? text : std::string("-"); };
-      rows.push_back({fmt::format("{:g}", weight.w), std::to_string(rank.rank), std::to_string(rank.count),
-                      shown(fmt::format("{:.1e}", rank.residual)), shown(number(rank.stable_rank)),
-                      number(rank.published_bound), number(rank.own_bound),
-                      shown(std::to_string(rank.stable)), shown(number(rank.least_radius)),
-                      shown(signs_text(rank.least_signs)), shown(std::to_string(rank.marginal))});
-    }
+struct RankRow {
+  double w;
+  RankSummary rank;
+
+  static void describe(auto& visit, auto& self) {
+    const RankSummary& rank = self.rank;
+    const auto built = [&](const std::string& text) { return rank.enumerated ? text : std::string("-"); };
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("rank", rank.rank, "of the equilibria");
+    visit("count", rank.count, "how many there are");
+    visit("residual", built(fmt::format("{:.1e}", rank.residual)), "largest change of an entry by one layer");
+    visit("SRank", built(number(rank.stable_rank)), "the largest ‖X‖_F²/‖X‖₂²");
+    visit("published bound", number(rank.published_bound), "N/(N − (N − 1)/w²), proven for k = N only");
+    visit("own bound", number(rank.own_bound), "by the same argument, for this rank");
+    visit("stable", built(std::to_string(rank.stable)), "how many are, but for marginal directions");
+    visit("least radius", built(number(rank.least_radius)), "least spectral radius of the derivative");
+    visit("signs", built(signs_text(rank.least_signs)), "of the equilibrium of least radius");
+    visit("marginal", built(std::to_string(rank.marginal)), "eigenvalues 1");
   }
-  return table(rows);
-}
+};
 
 // What the table cannot say: which do not exist and why, which were not built, where the published bound
 // fails.
@@ -142,36 +160,80 @@ std::string equilibria_notes(const EquilibriaRun& run) {
   return text;
 }
 
-std::string ranks_table(const EquilibriaRun& run) {
-  Rows rows = {{"w"}};
-  for (std::size_t k = 1; k <= std::min(run.n, run.d); ++k) rows[0].push_back(fmt::format("rank {}", k));
-  rows[0].insert(rows[0].end(), {"zero rows", "not settled"});
-  for (const Weight& weight : run.weights) {
-    rows.push_back({fmt::format("{:g}", weight.w)});
-    for (std::size_t k = 1; k < weight.ranks.ranks.size(); ++k)
-      rows.back().push_back(std::to_string(weight.ranks.ranks[k]));
-    rows.back().push_back(std::to_string(weight.ranks.zero_rows));
-    rows.back().push_back(std::to_string(weight.ranks.unsettled));
+struct FinalRow {
+  double w;
+  FinalRanks final;
+
+  static void describe(auto& visit, auto& self) {
+    Named<std::size_t> ranks;
+    for (std::size_t k = 1; k < self.final.ranks.size(); ++k)
+      ranks.emplace_back(fmt::format("rank {}", k), self.final.ranks[k]);
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("rank", ranks, "starts that end there");
+    visit("zero rows", self.final.zero_rows, "starts that met a row that became 0");
+    visit("not settled", self.final.unsettled, "starts that had not settled after the last layer");
   }
-  return table(rows);
+};
+
+struct PathRow {
+  double w;
+  std::size_t trajectory;
+  const TokenPath& path;
+
+  static void describe(auto& visit, auto& self) {
+    const auto point = [](const std::array<double, 4>& at, std::size_t token) {
+      return fmt::format("({:.4f}, {:.4f})", at[2 * token], at[2 * token + 1]);
+    };
+    const auto& steps = self.path.steps;
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("trajectory", self.trajectory, "counted from 0");
+    visit("start of token 1", point(steps.front(), 0), "x, y");
+    visit("of token 2", point(steps.front(), 1), "x, y");
+    visit("layers", steps.size() - 1, "passed through");
+    visit("end of token 1", point(steps.back(), 0), "x, y");
+    visit("of token 2", point(steps.back(), 1), "x, y");
+    visit("fate", self.path.fate, "what became of the two tokens");
+    visit("zero rows", self.path.zero_rows, "rows that became 0, over all layers");
+  }
+};
+
+// A table with the rows that `add` makes of each w.
+template <class Row, class Add>
+std::string table_by_weight(const EquilibriaRun& run, const Add& add) {
+  std::vector<Row> rows;
+  for (const Weight& weight : run.weights) add(weight, rows);
+  return table(table_of(rows));
 }
 
+std::string points_table(const EquilibriaRun& run) {
+  return table_by_weight<PointRow>(run, [](const Weight& weight, auto& rows) {
+    for (const FixedPoint& point : fixed_points(weight.w)) rows.push_back({weight.w, point});
+  });
+}
+std::string arcs_table(const EquilibriaRun& run) {
+  return table_by_weight<ArcRow>(run, [](const Weight& weight, auto& rows) {
+    rows.push_back({weight.w, weight.arc});
+  });
+}
+std::string coupled_table(const EquilibriaRun& run) {
+  return table_by_weight<CoupledRow>(run, [](const Weight& weight, auto& rows) {
+    rows.push_back({weight.w, weight.coupled});
+  });
+}
+std::string equilibria_table(const EquilibriaRun& run) {
+  return table_by_weight<RankRow>(run, [](const Weight& weight, auto& rows) {
+    for (const RankSummary& rank : weight.by_rank) rows.push_back({weight.w, rank});
+  });
+}
+std::string ranks_table(const EquilibriaRun& run) {
+  return table_by_weight<FinalRow>(run, [](const Weight& weight, auto& rows) {
+    rows.push_back({weight.w, weight.ranks});
+  });
+}
 std::string trajectories_table(const EquilibriaRun& run) {
-  Rows rows = {{"w", "trajectory", "start of token 1", "of token 2", "layers", "end of token 1", "of token 2",
-                "fate", "zero rows"}};
-  const auto point = [](const std::array<double, 4>& at, std::size_t token) {
-    return fmt::format("({:.4f}, {:.4f})", at[2 * token], at[2 * token + 1]);
-  };
-  for (const Weight& weight : run.weights) {
-    for (std::size_t i = 0; i < weight.paths.size(); ++i) {
-      const TokenPath& path = weight.paths[i];
-      rows.push_back({fmt::format("{:g}", weight.w), std::to_string(i), point(path.steps.front(), 0),
-                      point(path.steps.front(), 1), std::to_string(path.steps.size() - 1),
-                      point(path.steps.back(), 0), point(path.steps.back(), 1), name_of(path.fate),
-                      std::to_string(path.zero_rows)});
-    }
-  }
-  return table(rows);
+  return table_by_weight<PathRow>(run, [](const Weight& weight, auto& rows) {
+    for (std::size_t i = 0; i < weight.paths.size(); ++i) rows.push_back({weight.w, i, weight.paths[i]});
+  });
 }
 
 std::string screen(const EquilibriaRun& run, bool trajectories) {

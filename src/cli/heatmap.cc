@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/calls.h"
 #include "cli/common.h"
 #include "cli/options.h"
 #include "normscope/error.h"
 #include "report/heatmap_page.h"
+#include "result/columns.h"
 #include "result/json_writer.h"
 
 namespace normscope::cli {
@@ -78,21 +80,31 @@ std::string percent(double share) {
   return fmt::format("{:.4g} %", 100 * share);
 }
 
-std::string summary_table(const HeatmapRun& run) {
-  std::vector<std::vector<std::string>> rows = {{"norm", "keys", "unselectable", "robust", "most keys",
-                                                 "at n,d", "most draws", "at n,d", "cells with none"}};
-  const auto at = [](double share, const HeatmapCell& cell) {
-    return share == 0 ? std::string("-") : fmt::format("{},{}", cell.n, cell.d);
-  };
-  for (const auto& grid : run.grids) {
-    const HeatmapSummary summary = summarise(grid.heatmap);
-    rows.push_back({grid.norm, std::to_string(summary.keys), std::to_string(summary.unselectable),
-                    std::to_string(summary.robust_unselectable), percent(summary.most_fraction.fraction),
-                    at(summary.most_fraction.fraction, summary.most_fraction), percent(summary.most_any.any),
-                    at(summary.most_any.any, summary.most_any),
-                    fmt::format("{}/{}", summary.clear_cells, summary.cells)});
+struct GridRow {
+  std::string norm;
+  HeatmapSummary summary;
+
+  static void describe(auto& visit, auto& self) {
+    const HeatmapSummary& summary = self.summary;
+    visit("norm", self.norm, "of the grid");
+    visit("keys", summary.keys, "of all draws");
+    visit("unselectable", summary.unselectable, "of these");
+    visit("robust", summary.robust_unselectable, "of these, whatever rounding did");
+    visit("most keys", percent(summary.most_fraction.fraction), "largest share in a cell");
+    visit("at n,d", place(summary.most_fraction.fraction, summary.most_fraction), "that cell");
+    visit("most draws", percent(summary.most_any.any), "largest share with one at least");
+    visit("at n,d", place(summary.most_any.any, summary.most_any), "that cell");
+    visit("cells with none", fmt::format("{}/{}", summary.clear_cells, summary.cells), "of all");
   }
-  return table(rows);
+  static std::string place(double share, const HeatmapCell& cell) {
+    return share == 0 ? std::string("-") : fmt::format("{},{}", cell.n, cell.d);
+  }
+};
+
+std::string summary_table(const HeatmapRun& run) {
+  std::vector<GridRow> rows;
+  for (const auto& grid : run.grids) rows.push_back({grid.norm, summarise(grid.heatmap)});
+  return table(table_of(rows));
 }
 
 std::string screen(const HeatmapRun& run) {
@@ -114,9 +126,9 @@ std::string screen(const HeatmapRun& run) {
   return text + "\n" + summary_table(run) + "\n" + heatmap_verdict(run) + "\n" + heatmap_readings(run) + "\n";
 }
 
-// csv: where the cells go; "-": standard output; empty: nowhere.
-void run_heatmap(const HeatmapStudyOptions& options, const std::string& csv, const Common& common) {
-  const HeatmapSettings settings = plan_heatmap(options);
+void run_heatmap(const HeatmapCall& call, const Common& common) {
+  const std::string& csv = call.csv;  // "-": standard output; empty: nowhere
+  const HeatmapSettings settings = plan_heatmap(call.study);
   if (common.json && csv == "-") {
     throw InputError("--json and --csv - both ask for standard output; give --csv a file.");
   }
@@ -146,13 +158,10 @@ void add_heatmap(CLI::App& app, Common& common) {
       app, common, "heatmap", "How often random keys are unselectable, over their number n and dimension d",
       {"heatmap", "heatmap --n 3:60:3 --d 3,8,15 --draws 1000 --norm rmsnorm",
        "heatmap --norm center --init xavier --csv cells.csv", "heatmap --seed 7 --out runs/fig1"});
-  auto options = std::make_shared<HeatmapStudyOptions>();
-  auto csv = std::make_shared<std::string>();
-  add_options(*command, *options);
-  add_text(*command, "--csv", "FILE", "Write the cells as CSV; - is standard output, instead of the text",
-           *csv);
+  auto call = std::make_shared<HeatmapCall>();
+  add_options(*command, *call);
   add_to_footer(*command, "Norms: " + norm_list());
-  when_called(*command, [options, csv, &common] { run_heatmap(*options, *csv, common); });
+  when_called(*command, [call, &common] { run_heatmap(*call, common); });
 }
 
 }  // namespace normscope::cli

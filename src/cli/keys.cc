@@ -9,15 +9,12 @@
 
 #include "cli/common.h"
 #include "cli/options.h"
+#include "cli/verdict_table.h"
 #include "report/keys_page.h"
 #include "result/json_writer.h"
 
 namespace normscope::cli {
 namespace {
-
-std::string share(std::size_t part, std::size_t whole) {
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
 
 std::string indices_with_smallest(const std::vector<KeyResult>& keys, std::size_t most) {
   std::vector<std::size_t> order;
@@ -105,15 +102,7 @@ std::string advice_text(const KeySetResult& result) {
 std::string set_text(const KeySetResult& result, const KeysSettings& settings) {
   const KeySet& set = result.set;
   const std::vector<KeyResult>& keys = *result.keys;
-  std::vector<std::vector<std::string>> rows = {{"verdict", "keys", "share", "robust"}};
-  const auto row = [&](const char* name, std::size_t all, std::size_t robust) {
-    rows.push_back({name, std::to_string(all), share(all, set.n), std::to_string(robust)});
-  };
-  row("selectable", set.counts.selectable, set.robust_counts.selectable);
-  row("tied", set.counts.tied, set.robust_counts.tied);
-  row("unselectable", set.counts.unselectable, set.robust_counts.unselectable);
-  if (set.counts.undecided > 0) row("undecided", set.counts.undecided, 0);
-  std::string text = table(rows);
+  std::string text = verdict_table(set.counts, set.robust_counts, "keys", 1);
   text += fmt::format("smallest margins  {}{}\n", indices_with_smallest(keys, 3),
                       settings.margin == Margins::bound ? " (lower bounds)" : "");
   if (set.counts.unselectable > 0)

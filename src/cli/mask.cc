@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/calls.h"
 #include "cli/common.h"
 #include "cli/options.h"
 #include "io/mask_file.h"
@@ -111,9 +112,9 @@ void require_listable(const std::string& edges, const Common& common, const std:
                                  kMostListedEdges));
 }
 
-// edges: where the edge list goes; "-": standard output; empty: nowhere.
-void run_mask(const MaskOptions& options, const std::string& edges, const Common& common) {
-  MaskPlan plan = plan_masks(options, common.seed);
+void run_mask(const MaskCall& call, const Common& common) {
+  const std::string& edges = call.edges;  // "-": standard output; empty: nowhere
+  MaskPlan plan = plan_masks(call.study, common.seed);
   require_listable(edges, common, plan.masks);
   if (!edges.empty() && edges != "-") require_place_for_file(edges);
   const auto directory = replaceable_directory(common);
@@ -139,20 +140,15 @@ void add_mask(CLI::App& app, Common& common) {
       {"mask causal --n 16", "mask full causal window:1 onesided:1 --n 128",
        "mask 'global:2+window:8&causal' --n 4096", "mask random:0.1 --n 24 --seed 3 --out runs/mask",
        "mask mask.npy --json", "mask window:2 --n 6 --edges -"});
-  auto options = std::make_shared<MaskOptions>();
-  auto edges = std::make_shared<std::string>();
-  add_options(*command, *options);
-  add_text(*command, "--edges", "FILE",
-           "Write the mask as an edge list, `i j`: token i attends to token j; - is standard output, instead "
-           "of the text",
-           *edges);
+  auto call = std::make_shared<MaskCall>();
+  add_options(*command, *call);
   add_to_footer(
       *command,
       "Families: " + mask_list() +
           "\na+b is the union, a&b the intersection, which binds tighter.\n"
           "Files: rows of 0 and 1; a line `edges n`, then lines `i j`; or an n × n tensor of 0 and 1 in "
           ".npy, .npz or .safetensors. - is standard input.");
-  when_called(*command, [options, edges, &common] { run_mask(*options, *edges, common); });
+  when_called(*command, [call, &common] { run_mask(*call, common); });
 }
 
 }  // namespace normscope::cli

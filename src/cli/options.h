@@ -1,5 +1,5 @@
 #pragma once
-// Options of a command from the struct that describes them (study/options.h). CLI11 stays in the files behind
+// Options of a command from the struct that describes them (result/options.h). CLI11 stays in the files behind
 // this and behind main: each that reads it takes three seconds more to compile.
 #include <cstdint>
 #include <functional>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "result/describe.h"
-#include "study/options.h"
+#include "result/options.h"
 
 namespace CLI {
 class App;
@@ -19,17 +19,16 @@ namespace normscope::cli {
 
 // What the command line has to know of an option, whatever the kind of its field.
 struct TextOption {
-  std::string name, help, type, shown_default, old_name;
-  std::function<void(const std::string& text, const std::string& name)> take;  // throws InputError
+  std::string name, help, type, group, shown_default = {}, old_name = {};
+  std::function<void(const std::string& text, const std::string& name)> take = {};  // throws InputError
 };
-void add_input(CLI::App& command, const char* name, const char* help, std::string& field);
-void add_input(CLI::App& command, const char* name, const char* help, std::vector<std::string>& field);
+// Inputs come without a name before them; with `facts.otherwise` they may be left out.
+void add_input(CLI::App& command, const TextOption& input, const OptionFacts& facts, std::string& field);
+void add_input(CLI::App& command, const TextOption& input, const OptionFacts& facts,
+               std::vector<std::string>& field);
 void add_option(CLI::App& command, const TextOption& option);
 void add_list(CLI::App& command, const TextOption& option, std::vector<std::string>& field);
 void add_flag(CLI::App& command, const TextOption& option, bool& field);
-// One that only the command line has.
-void add_text(CLI::App& command, const char* name, const char* type, const char* help, std::string& field);
-
 // What --seed means where it is not the seed of every random number.
 void describe_seed(CLI::App& command, const char* help, const char* shown_default = "0");
 bool was_given(const CLI::App& command, const char* option);
@@ -39,33 +38,32 @@ void add_to_footer(CLI::App& command, const std::string& text);
 // What a command does, once the whole command line was accepted.
 void when_called(CLI::App& command, std::function<void()> action);
 
-double number_within(const std::string& text, const std::string& name, const OptionFacts& facts);
-std::uint64_t count_within(const std::string& text, const std::string& name, const OptionFacts& facts,
-                           std::uint64_t most);
+// Throws InputError if `text` is empty and must not be.
+void require_text(const std::string& text, const std::string& name, const OptionFacts& facts);
 [[noreturn]] void refuse_choice(const std::string& text, const std::string& name,
                                 const std::vector<std::string>& choices);
 
 // A visitor that adds each option to a command. The struct must live as long as the command.
 class OptionAdder {
  public:
-  explicit OptionAdder(CLI::App& command) : command_(command) {}
+  // group: the heading of --help they stand under.
+  explicit OptionAdder(CLI::App& command, const char* group = "") : command_(command), group_(group) {}
 
   template <class Field>
-  void input(const char* name, Field& field, const char* sentence) {
-    add_input(command_, name, sentence, field);
+  void input(const char* name, Field& field, const char* sentence, const OptionFacts& facts = {}) {
+    add_input(command_, {name, help_of(sentence, facts), facts.type == nullptr ? "" : facts.type, group_},
+              facts, field);
   }
 
   template <class Field>
   void operator()(const char* name, Field& field, const char* sentence, const OptionFacts& facts = {}) {
-    TextOption option{std::string("--") + name, sentence, "", "", "", {}};
-    if (facts.otherwise != nullptr) option.help += std::string(" [") + facts.otherwise + "]";
-    option.type = facts.type != nullptr ? facts.type : usual_type<Field>();
+    TextOption option{std::string("--") + name, help_of(sentence, facts), option_type<Field>(facts), group_};
     if constexpr (std::is_same_v<Field, bool>) {
       add_flag(command_, option, field);
     } else if constexpr (FieldKind<Field>::list) {
       add_list(command_, option, field);
     } else {
-      if (facts.otherwise == nullptr) option.shown_default = text_of(field);
+      option.shown_default = option_default(field, facts);
       if (facts.old_name != nullptr) option.old_name = std::string("--") + facts.old_name;
       option.take = [&field, facts](const std::string& text, const std::string& given) {
         take(text, given, facts, field);
@@ -75,28 +73,10 @@ class OptionAdder {
   }
 
  private:
-  template <class Field>
-  static const char* usual_type() {
-    if constexpr (NamedEnumeration<Field>) return "NAME";
-    if constexpr (FieldKind<Field>::list) return "NAME…";
-    if constexpr (std::is_same_v<Field, std::string>) return "TEXT";
-    return "N";
+  static std::string help_of(const char* sentence, const OptionFacts& facts) {
+    const std::string_view otherwise = facts.otherwise == nullptr ? "" : facts.otherwise;
+    return otherwise.empty() ? sentence : sentence + std::string(" [") + std::string(otherwise) + "]";
   }
-
-  template <class Field>
-  static std::string text_of(const Field& field) {
-    if constexpr (FieldKind<Field>::optional) {
-      return "";
-    } else if constexpr (NamedEnumeration<Field>) {
-      return name_of(field);
-    } else if constexpr (std::is_same_v<Field, std::string>) {
-      return field;
-    } else {
-      return number_text(field);
-    }
-  }
-  static std::string number_text(double value);
-  static std::string number_text(std::uint64_t value) { return std::to_string(value); }
 
   template <class Field>
   static void take(const std::string& text, const std::string& name, const OptionFacts& facts, Field& field) {
@@ -110,20 +90,22 @@ class OptionAdder {
       }
       refuse_choice(text, name, names);
     } else if constexpr (std::is_floating_point_v<Field>) {
-      field = number_within(text, name, facts);
+      field = number_option(text, name, facts);
     } else if constexpr (std::is_integral_v<Field>) {
-      field = static_cast<Field>(count_within(text, name, facts, std::numeric_limits<Field>::max()));
+      field = static_cast<Field>(count_option(text, name, facts, std::numeric_limits<Field>::max()));
     } else {
+      require_text(text, name, facts);
       field = text;
     }
   }
 
   CLI::App& command_;
+  const char* group_;
 };
 
 template <class Options>
-void add_options(CLI::App& command, Options& options) {
-  OptionAdder add(command);
+void add_options(CLI::App& command, Options& options, const char* group = "") {
+  OptionAdder add(command, group);
   Options::describe(add, options);
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/calls.h"
 #include "cli/common.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
@@ -16,10 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCommand = "paper";
-struct PaperCall {
-  PaperOptions options;
-  std::string resume;
-};
 
 std::string screen(const PaperStudy& study) {
   std::string text;
@@ -54,7 +51,7 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
   const bool resume = resumes(command);
   const fs::path out = resume ? call.resume : common.out.empty() ? "paper" : common.out;
   const auto tell = [&](std::string_view sentence) { note(common, sentence); };
-  const PaperPlan plan = resume ? read_paper_plan(out) : plan_paper(call.options, common.seed, tell);
+  const PaperPlan plan = resume ? read_paper_plan(out) : plan_paper(call.study, common.seed, tell);
   const Executor executor(common.threads, common.stop);
   const RunDirectory directory(out);
   if (resume) {
@@ -93,8 +90,7 @@ void add_paper(CLI::App& app, Common& common) {
   describe_seed(*command,
                 "Seed of the heat maps and the collapse runs; the trainings have the paper's seeds");
   auto call = std::make_shared<PaperCall>();
-  add_options(*command, call->options);
-  add_text(*command, "--resume", "DIR", "Go on with the run in this directory", call->resume);
+  add_options(*command, *call);
   std::string parts = "Parts:";
   for (const PaperPart& part : paper_parts()) parts += fmt::format("\n  {:<10} {}", part.name, part.sentence);
   add_to_footer(*command, parts + "\n\nWithout --out the directory is ./paper.");

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "cli/calls.h"
 #include "cli/common.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
@@ -14,6 +15,7 @@
 #include "normscope/error.h"
 #include "normscope/mask.h"
 #include "report/training_page.h"
+#include "result/columns.h"
 #include "study/train_majority.h"
 #include "study/train_text.h"
 
@@ -29,12 +31,10 @@ constexpr const char* kByAGrammar =
 
 // A command as it was called.
 template <class Options>
-struct TrainCall {
+struct TrainCall : TrainingCall<Options> {
   const char* name;  // "train lm"
   const Common& common;
   const CLI::App& command;
-  Options options = {};
-  std::string resume = {};
 };
 
 template <class Options>
@@ -47,17 +47,12 @@ void add_training(CLI::App& train, Common& common, const char* name, const char*
       add_command(train, common, name + std::string_view(name).find(' ') + 1, description, examples);
   // Runs have seeds of their own, of which the paper's first is the default.
   describe_seed(*command, "Seed of a single run; same seed, same result [11]", "");
-  auto call = std::make_shared<TrainCall<Options>>(TrainCall<Options>{name, common, *command});
-  add_options(*command, call->options);
-  add_text(
-      *command, "--resume", "DIR",
-      "Go on with the training in this directory; with --steps N beyond its last step, if its learning rate "
-      "does not end there",
-      call->resume);
+  auto call = std::make_shared<TrainCall<Options>>(TrainCall<Options>{{}, name, common, *command});
+  add_options(*command, *call);
   add_to_footer(*command, "Norms: " + norm_list());
   when_called(*command, [call, run, command] {
     const Common& given = call->common;
-    if (was_given(*command, "--seed")) call->options.seed = given.seed;
+    if (was_given(*command, "--seed")) call->study.seed = given.seed;
     run(*call, Executor(given.threads, given.stop));
   });
 }
@@ -79,7 +74,7 @@ void begin(std::optional<Record>& record, const Plan& plan, const TrainCall<Opti
   if (!record && !call.common.out.empty())
     record.emplace(call.common.out, call.name, provenance(0, executor.threads()), plan);
   if (!record) return;
-  if (const auto steps = call.options.checkpoint_every) record->set_checkpoint_every(*steps);
+  if (const auto steps = call.study.checkpoint_every) record->set_checkpoint_every(*steps);
   set_kept(kept_of(record->directory(), call.name));
 }
 
@@ -138,14 +133,36 @@ double uniform_entropy(const MajoritySettings& settings) {
   return sum / static_cast<double>(mask.n());
 }
 
+struct MajorityLine {
+  std::string norm;
+  std::size_t runs;
+  std::uint64_t steps;
+  MajorityMeasures<std::string> measures;
+  std::string to_1, to_half, to_fifth;
+
+  static void describe(auto& visit, auto& self) {
+    const auto& measures = self.measures;
+    visit("norm", self.norm, "before attention");
+    visit("runs", self.runs, "of this norm");
+    visit("steps", self.steps, "of the longest");
+    visit("train loss", measures.train_loss, "since the evaluation before");
+    visit("test loss", measures.test_loss, "of the held-out fifth");
+    visit("accuracy %", measures.accuracy, "of positions");
+    visit("whole seq. %", measures.sequence_accuracy, "right at every position");
+    visit("angle to 1", measures.angle_mean + "°", "of the first layer's queries");
+    visit("entropy", measures.attention_entropy, "of the attention rows, in nats");
+    visit("from uniform", measures.attention_distance, "total variation distance");
+    visit("to 1.0", self.to_1, "steps until the train loss is at most this");
+    visit("to 0.5", self.to_half, "likewise");
+    visit("to 0.2", self.to_fifth, "likewise");
+  }
+};
+
 std::string screen(const MajorityStudy& study) {
-  using Measure = double MajorityMeasures<double>::*;
   using M = MajorityMeasures<double>;
   const MajorityResult& result = study.result;
   const auto trained = study.training.runs();
-  std::vector<std::vector<std::string>> rows = {{"norm", "runs", "steps", "train loss", "test loss",
-                                                 "accuracy %", "whole seq. %", "angle to 1", "entropy",
-                                                 "from uniform", "to 1.0", "to 0.5", "to 0.2"}};
+  std::vector<MajorityLine> rows;
   std::vector<std::size_t> counts;
   for (const MajorityNormResult& norm : result.norms) {
     const std::string& name = norm.norm;
@@ -153,18 +170,27 @@ std::string screen(const MajorityStudy& study) {
     std::uint64_t steps = 0;
     for (const MajorityRun& run : trained)
       if (run.id.norm == name) steps = std::max(steps, run.step);
-    const auto cell = [&](Measure measure, int digits, double factor = 1) {
+    const auto cell = [&](double M::*measure, int digits, double factor = 1) {
       const auto values =
           values_of(result.runs, name, [&](const MajorityRunResult& run) { return run.measures.*measure; });
       return mean_or_both(values, digits, factor, kOnScreen);
     };
-    rows.push_back({name, std::to_string(norm.runs), std::to_string(steps), cell(&M::train_loss, 3),
-                    cell(&M::test_loss, 3), cell(&M::accuracy, 1, 100), cell(&M::sequence_accuracy, 1, 100),
-                    cell(&M::angle_mean, 1) + "°", cell(&M::attention_entropy, 2),
-                    cell(&M::attention_distance, 3), steps_cell(trained, name, 1.0),
-                    steps_cell(trained, name, 0.5), steps_cell(trained, name, 0.2)});
+    rows.push_back({name,
+                    norm.runs,
+                    steps,
+                    {.train_loss = cell(&M::train_loss, 3),
+                     .test_loss = cell(&M::test_loss, 3),
+                     .accuracy = cell(&M::accuracy, 1, 100),
+                     .sequence_accuracy = cell(&M::sequence_accuracy, 1, 100),
+                     .angle_mean = cell(&M::angle_mean, 1),
+                     .angle_sd = "",
+                     .attention_entropy = cell(&M::attention_entropy, 2),
+                     .attention_distance = cell(&M::attention_distance, 3)},
+                    steps_cell(trained, name, 1.0),
+                    steps_cell(trained, name, 0.5),
+                    steps_cell(trained, name, 0.2)});
   }
-  std::string text = table(rows);
+  std::string text = table(table_of(rows));
   for (const MajorityRunResult& run : result.runs) {
     if (run.diverged)
       text += fmt::format("{} with seed {} diverged after step {}: its loss is not finite.\n", run.run.norm,
@@ -183,7 +209,7 @@ std::string screen(const MajorityStudy& study) {
 
 void run_majority(const TrainCall<MajorityOptions>& call, const Executor& executor) {
   auto record = opened<MajorityRecord>(call);
-  const MajorityPlan plan = record ? record->plan() : plan_majority(call.options);
+  const MajorityPlan plan = record ? record->plan() : plan_majority(call.study);
   begin(record, plan, call, executor);
   const MajorityStudy study = [&] {
     Progress progress(call.common, "Training", "steps");
@@ -193,12 +219,28 @@ void run_majority(const TrainCall<MajorityOptions>& call, const Executor& execut
   print(call.common.json ? json_of(study.result, -1) : screen(study));
 }
 
+struct TextLine {
+  std::string norm;
+  std::size_t runs;
+  std::uint64_t steps, seen;
+  bool classes;
+  std::string train_loss, held_out_loss, quality;
+
+  static void describe(auto& visit, auto& self) {
+    visit("norm", self.norm, "by name");
+    visit("runs", self.runs, "without those with trouble");
+    visit("steps", self.steps, "of the longest");
+    visit("train loss", self.train_loss, "since the evaluation before");
+    visit(self.classes ? "test loss" : "held-out loss", self.held_out_loss, "of what is not trained on");
+    visit(self.classes ? "accuracy %" : "perplexity", self.quality, "of the same");
+    visit(self.classes ? "texts seen" : "tokens seen", self.seen, "in training");
+  }
+};
+
 std::string screen(const TextTrainingStudy& study, const TextsRead& texts) {
   const TextResult& result = study.result;
   const bool classes = result.settings.classifies();
-  std::vector<std::vector<std::string>> rows = {
-      {"norm", "runs", "steps", "train loss", classes ? "test loss" : "held-out loss",
-       classes ? "accuracy %" : "perplexity", classes ? "texts seen" : "tokens seen"}};
+  std::vector<TextLine> rows;
   std::vector<std::size_t> counts;
   std::vector<TextRunResult> sound = result.runs;
   std::erase_if(sound, [](const TextRunResult& run) { return run.trouble.has_value(); });
@@ -213,15 +255,20 @@ std::string screen(const TextTrainingStudy& study, const TextsRead& texts) {
                                 : with_interval(mean, digits, unit, kOnScreen);
     };
     using Run = TextRunResult;
-    rows.push_back({norm.norm, std::to_string(norm.runs), std::to_string(steps),
-                    cell(norm.train_loss, 3, 1, [](const Run& run) { return run.measures.train_loss; }),
-                    cell(norm.held_out_loss, 3, 1, [](const Run& run) { return run.measures.held_out_loss; }),
-                    classes
+    rows.push_back(
+        {.norm = norm.norm,
+         .runs = norm.runs,
+         .steps = steps,
+         .seen = steps * result.settings.batch * (classes ? 1 : result.settings.context),
+         .classes = classes,
+         .train_loss = cell(norm.train_loss, 3, 1, [](const Run& run) { return run.measures.train_loss; }),
+         .held_out_loss =
+             cell(norm.held_out_loss, 3, 1, [](const Run& run) { return run.measures.held_out_loss; }),
+         .quality = classes
                         ? cell(*norm.accuracy, 1, 100, [](const Run& run) { return run.measures.accuracy; })
-                        : cell(*norm.perplexity, 1, 1, [](const Run& run) { return run.perplexity; }),
-                    std::to_string(steps * result.settings.batch * (classes ? 1 : result.settings.context))});
+                        : cell(*norm.perplexity, 1, 1, [](const Run& run) { return run.perplexity; })});
   }
-  std::string text = table(rows) + "\n" + texts.sentence + "\n";
+  std::string text = table(table_of(rows)) + "\n" + texts.sentence + "\n";
   if (result.data.generated) text += fmt::format("{}\n", kByAGrammar);
   if (result.runs.size() > result.norms.size()) {
     text += fmt::format("{}.\n", over_seeds(counts));
@@ -239,16 +286,16 @@ void run_text(const TrainCall<Options>& call, const Executor& executor) {
   constexpr bool language = std::is_same_v<Options, LanguageOptions>;
   const Common& common = call.common;
   auto record = opened<TextRecord>(call);
-  if (!record && call.options.save_every && common.out.empty())
+  if (!record && call.study.save_every && common.out.empty())
     throw InputError("--save-every keeps models in the directory of the run; name it with --out.");
   const Context reading = context_of(common, executor);
   PlannedTexts planned;
   if (record) {
     planned = {record->plan(), read_again(record->plan(), executor)};
   } else if constexpr (language) {
-    planned = plan_language(call.options, reading);
+    planned = plan_language(call.study, reading);
   } else {
-    planned = plan_sentiment(call.options, reading);
+    planned = plan_sentiment(call.study, reading);
   }
   const TextPlan& plan = planned.plan;
   const TextsRead& texts = planned.texts;

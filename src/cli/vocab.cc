@@ -7,6 +7,7 @@
 
 #include "cli/common.h"
 #include "cli/options.h"
+#include "cli/verdict_table.h"
 #include "core/number_text.h"
 #include "report/vocab_page.h"
 #include "result/json_writer.h"
@@ -22,15 +23,7 @@ std::string source_of(const VocabStudy& study) {
 std::string screen(const VocabStudy& study) {
   const VocabResult& result = study.result;
   std::string text = fmt::format("{}{}\n", source_of(study), result.bias ? ", with bias" : "");
-  std::vector<std::vector<std::string>> rows = {{"verdict", "tokens", "share", "robust"}};
-  const auto row = [&](const char* name, std::size_t all, std::size_t robust) {
-    rows.push_back({name, std::to_string(all), percent_of(all, result.tokens, 2), std::to_string(robust)});
-  };
-  row("selectable", result.counts.selectable, result.robust_counts.selectable);
-  row("tied", result.counts.tied, result.robust_counts.tied);
-  row("unselectable", result.counts.unselectable, result.robust_counts.unselectable);
-  if (result.counts.undecided > 0) row("undecided", result.counts.undecided, 0);
-  text += table(rows) + vocab_verdict(result) + "\n";
+  text += verdict_table(result.counts, result.robust_counts, "tokens", 2) + vocab_verdict(result) + "\n";
   const auto list = [&](const char* title, const std::vector<VocabToken>& tokens, std::size_t whole) {
     const ReportTable shown = vocab_table(title, tokens, result.settings.limit, whole);
     if (shown.rows.size() > 1) text += fmt::format("\n{}\n{}", shown.title, table(shown.rows));

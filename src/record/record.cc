@@ -18,6 +18,8 @@
 #include "normscope/error.h"
 #include "normscope/version.h"
 #include "record/json.h"
+#include "result/json_reader.h"
+#include "result/json_writer.h"
 
 namespace normscope {
 namespace {
@@ -51,6 +53,24 @@ void replace(const fs::path& path, std::string_view bytes) {
                           std::generic_category().message(error)));
 }
 
+constexpr const char* kProgram = "normscope";
+
+// config.json.
+struct RunConfig {
+  std::string program = {}, command = {};
+  Provenance made = {};
+  AnyJson options = {};
+  std::optional<std::vector<std::string>> files = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit("program", self.program, "that wrote it", {.always = kProgram});
+    visit("command", self.command, "that was run");
+    Provenance::describe(visit, self.made);
+    visit("options", self.options, "as resolved, all of them");
+    visit.when(self.files.has_value(), "files", self.files, "that the next run in its place removes");
+  }
+};
+
 // The member of an object that may be anyone's; empty if it is not there or not a text.
 std::string text_member(const nlohmann::ordered_json& json, const char* name) {
   const auto found = json.find(name);
@@ -67,7 +87,7 @@ nlohmann::ordered_json config_of(const fs::path& directory) {
   file.read(text.data(), static_cast<std::streamsize>(limit));
   text.resize(static_cast<std::size_t>(file.gcount()));
   auto config = nlohmann::ordered_json::parse(text, nullptr, false);
-  const bool ours = config.is_object() && text_member(config, "program") == "normscope";
+  const bool ours = config.is_object() && text_member(config, "program") == kProgram;
   return ours ? std::move(config) : nullptr;
 }
 
@@ -113,18 +133,6 @@ bool holds_nothing(const fs::path& directory) {
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const Provenance& provenance) {
-  return {{"version", provenance.version},
-          {"commit", provenance.commit},
-          {"isa", provenance.isa},
-          {"seed", provenance.seed},
-          {"threads", provenance.threads}};
-}
-
-std::string json_text(const nlohmann::ordered_json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
 nlohmann::ordered_json read_config(const fs::path& directory, std::string_view command) {
   auto config = config_of(directory);
   if (config.is_null()) {
@@ -144,6 +152,8 @@ nlohmann::ordered_json read_config(const fs::path& directory, std::string_view c
                     "finish it with that version or start anew.",
                     directory.string(), made_with, version()));
   }
+  RunConfig known;
+  JsonReader::read(config, "The run's config.json", known);
   return config;
 }
 
@@ -220,20 +230,18 @@ void RunDirectory::remove_leftovers() const {
 void RunDirectory::write_config(std::string_view command, const Provenance& provenance,
                                 std::string_view options) const {
   if (use_ == Use::replaced) remove_earlier_run(path_);
-  nlohmann::ordered_json config = {{"program", "normscope"}, {"command", command}};
-  config.update(to_json(provenance));
-  config["options"] = nlohmann::ordered_json::parse(options);
-  config_ = config.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  config_ = json_of(RunConfig{kProgram, std::string(command), provenance, {std::string(options)}, {}});
   remove_leftovers();
   write_config_file();
 }
 
 void RunDirectory::write_config_file() const {
-  auto config = nlohmann::ordered_json::parse(config_);
-  if (use_ == Use::replaced) config["files"] = files_;
+  RunConfig config;
+  JsonReader::read(nlohmann::ordered_json::parse(config_), "config.json", config);
+  if (use_ == Use::replaced) config.files = files_;
   std::error_code failed;  // which the writing then says
   fs::create_directories(path_, failed);
-  replace_inside(path_, "config.json", json_text(config));
+  replace_inside(path_, "config.json", json_of(config));
 }
 
 void RunDirectory::add_file(std::string_view name) const {

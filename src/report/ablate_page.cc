@@ -7,6 +7,7 @@
 
 #include "core/number_text.h"
 #include "report/curves.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -22,6 +23,23 @@ constexpr Effect kEffects[] = {
     {&AblateLayerResult::entropy, "entropy", "Attention: entropy", "nats"},
     {&AblateLayerResult::largest_weight, "largest_weight", "Attention: highest weight", "weight"},
     {&AblateLayerResult::norm, "norm", "Norm of what enters attention", "‖h‖", true},
+};
+
+// A line of layers.csv.
+struct EffectRow {
+  Quoted row = {};
+  std::size_t layer = 0;
+  std::string measure = {};
+  Interval value = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit("row", self.row, "of the change");
+    visit("layer", self.layer, "counted from 0");
+    visit("measure", self.measure, "of hidden states or attention");
+    visit("mean", self.value.mean, "over windows");
+    visit("low", self.value.low, "lower end of the 95 % interval; nothing of one window");
+    visit("high", self.value.high, "its upper end");
+  }
 };
 
 std::string number(double value) {
@@ -89,96 +107,133 @@ const char* words_for(const std::string& measure) {
   return "the best head finds the token";
 }
 
+// "-" of a row that failed.
+struct AblationRow {
+  const Ablation& ablation;
+  const AblateRow& row;
+
+  static void describe(auto& visit, auto& self) {
+    const AblateRow &row = self.row, &trained = self.ablation.rows.front();
+    const bool loss = self.ablation.loss != Ablation::Loss::none, failed = !row.failure.empty();
+    const bool gains = !trained.first_loss.empty(), asks = !trained.copy.choice.empty(),
+               finds = !trained.finds.share.empty();
+    const auto cell = [&](const Interval& interval) { return failed ? "-" : mean_text(interval); };
+    const auto after_last = [&](double LayerEffect::*effect) {
+      return failed ? "-" : mean_text(row.mean(effect, row.windows.front().size() - 1));
+    };
+    visit("norm before attention", row.name, "of the change");
+    visit.when(loss, loss_name(self.ablation.loss), cell(mean_interval(row.losses)), "over windows");
+    visit.when(
+        loss, "change",
+        failed || !row.change || !loss ? "-" : change_text(mean_difference(trained.losses, row.losses)),
+        "of the loss, window by window");
+    visit("hidden change", after_last(&LayerEffect::change), "after the last layer");
+    visit("cosine", after_last(&LayerEffect::cosine), "with those as trained, after the last layer");
+    visit("entropy", cell(over_layers(row, &LayerEffect::entropy)), "of attention weights");
+    visit("highest weight", cell(over_layers(row, &LayerEffect::largest_weight)), "of attention");
+    visit.when(gains, "copy gain", cell(gains ? mean_interval(row.copy_gain()) : Interval{}),
+               "loss of the first copy less that of the second");
+    visit.when(asks, "copy", cell(mean_interval(row.copy.choice)), "the right token leads");
+    visit.when(asks, "lookup", cell(mean_interval(row.lookup.choice)), "the right value leads");
+    visit.when(finds, "head finds",
+               failed ? "-"
+                      : fmt::format("{} ({}.{})", mean_text(mean_interval(row.finds.share)), row.finds.layer,
+                                    row.finds.head),
+               "the best head looks at the token");
+  }
+};
+
+struct ClaimRow {
+  const std::string& name;
+  const RetrievalChange& change;
+
+  static void describe(auto& visit, auto& self) {
+    const RetrievalChange& change = self.change;
+    visit("norm before attention", self.name, "of the change");
+    visit("retrieval", words_for(change.measure), "what is measured");
+    visit("chance", change.chance > 0 ? percent(change.chance, 1) : "0", "of a guess");
+    visit("as trained", mean_text(change.trained), "over prompts");
+    visit("changed", mean_text(change.changed), "over prompts");
+    visit("difference (95 %)", change_text(change.difference), "prompt by prompt");
+    visit("verdict", change.verdict, "whether retrieval got worse");
+  }
+};
+
 // "Removing the norm degrades sharp retrieval", row by row.
 void add_claims(ReportTable& table, const std::string& name, const std::vector<RetrievalChange>& changes) {
   table.title = "Claim: without the norm, retrieval that needs sharp attention gets worse";
-  if (table.rows.empty() && !changes.empty())
-    table.rows.push_back({"norm before attention", "retrieval", "chance", "as trained", "changed",
-                          "difference (95 %)", "verdict"});
-  for (const RetrievalChange& change : changes)
-    table.rows.push_back({name, words_for(change.measure),
-                          change.chance > 0 ? percent(change.chance, 1) : "0", mean_text(change.trained),
-                          mean_text(change.changed), change_text(change.difference),
-                          name_of(change.verdict)});
+  std::vector<ClaimRow> rows;
+  for (const RetrievalChange& change : changes) rows.push_back({name, change});
+  auto lines = table_of(rows);
+  const bool headed = !table.rows.empty() && !lines.empty();
+  table.rows.insert(table.rows.end(), lines.begin() + (headed ? 1 : 0), lines.end());
 }
 
-ReportTable layer_table(const AblateResult& result) {
-  ReportTable table{"Layer by layer", {{"norm before attention", "layer"}}};
-  for (const Effect& effect : kEffects) table.rows[0].emplace_back(effect.title);
-  table.rows[0].emplace_back("constant");
-  for (const AblateRowResult& row : result.rows) {
-    for (const AblateLayerResult& layer : row.layers.value_or(std::vector<AblateLayerResult>())) {
-      std::vector<std::string> cells = {row.name, std::to_string(layer.layer)};
-      for (const Effect& effect : kEffects) cells.push_back(mean_text(layer.*effect.value));
-      cells.push_back(layer.constant ? number(*layer.constant) : "-");
-      table.rows.push_back(std::move(cells));
-    }
+struct LayerRow {
+  const std::string& name;
+  const AblateLayerResult& layer;
+
+  static void describe(auto& visit, auto& self) {
+    visit("norm before attention", self.name, "of the change");
+    visit("layer", self.layer.layer, "counted from 0");
+    for (const Effect& effect : kEffects)
+      visit(effect.title, mean_text(self.layer.*effect.value), effect.symbol);
+    visit("constant", self.layer.constant ? number(*self.layer.constant) : "-", "of rescaling");
   }
-  return table;
+};
+
+ReportTable layer_table(const AblateResult& result) {
+  std::vector<LayerRow> rows;
+  for (const AblateRowResult& row : result.rows)
+    if (row.layers)
+      for (const AblateLayerResult& layer : *row.layers) rows.push_back({row.name, layer});
+  return {"Layer by layer", table_of(rows)};
 }
+
+// A row of the table over runs.
+struct BesideRow {
+  const AblateResult& result;
+  const AblateRowResult& row;
+
+  static void describe(auto& visit, auto& self) {
+    const AblateRowResult& row = self.row;
+    const TextSettings& text = self.result.settings.text;
+    const auto probe = row.probe.value_or(RetrievalProbeResult());
+    const auto cell = [](const auto& interval) { return interval ? mean_text(*interval) : std::string("-"); };
+    const auto choice = [](const auto& asked) { return asked ? mean_text(asked->choice) : std::string("-"); };
+    visit("model", text.model, "as given");
+    visit("text", text.text, "as given");
+    visit("norm", row.name, "of the change");
+    visit(loss_name(self.result.measured_loss), cell(row.loss), "over windows");
+    visit("change", row.loss_change && row.norm ? change_text(*row.loss_change) : "-", "of the loss");
+    visit("copy gain", cell(probe.copy ? probe.copy->gain : std::nullopt), "first copy less second");
+    visit("copy", choice(probe.copy), "the right token leads");
+    visit("lookup", choice(probe.lookup), "the right value leads");
+    visit("head finds",
+          probe.finds ? fmt::format("{} ({}.{})", mean_text(probe.finds->share), probe.finds->layer,
+                                    probe.finds->head)
+                      : "-",
+          "the best head looks at the token");
+  }
+};
 
 }  // namespace
 
 std::vector<std::vector<std::string>> ablate_table(const Ablation& ablation) {
-  const AblateRow& trained = ablation.rows.front();
-  const bool loss = ablation.loss != Ablation::Loss::none, asks = !trained.copy.choice.empty(),
-             gains = !trained.first_loss.empty(), probe = !trained.finds.share.empty();
-  std::vector<std::vector<std::string>> rows = {{"norm before attention"}};
-  const auto head = [&](const char* title) { rows[0].emplace_back(title); };
-  if (loss) {
-    head(loss_name(ablation.loss));
-    head("change");
-  }
-  head("hidden change");
-  head("cosine");
-  head("entropy");
-  head("highest weight");
-  if (gains) head("copy gain");
-  if (asks) {
-    head("copy");
-    head("lookup");
-  }
-  if (probe) head("head finds");
-  for (const AblateRow& row : ablation.rows) {
-    std::vector<std::string> cells = {row.name};
-    const bool failed = !row.failure.empty();
-    const auto add = [&](const Interval& interval) { cells.push_back(failed ? "-" : mean_text(interval)); };
-    if (loss) {
-      add(mean_interval(row.losses));
-      cells.push_back(failed || !row.change ? "-" : change_text(mean_difference(trained.losses, row.losses)));
-    }
-    const std::size_t last = failed ? 0 : row.windows.front().size() - 1;
-    add(failed ? Interval{} : row.mean(&LayerEffect::change, last));
-    add(failed ? Interval{} : row.mean(&LayerEffect::cosine, last));
-    add(over_layers(row, &LayerEffect::entropy));
-    add(over_layers(row, &LayerEffect::largest_weight));
-    if (gains) add(mean_interval(row.copy_gain()));
-    if (asks) {
-      add(mean_interval(row.copy.choice));
-      add(mean_interval(row.lookup.choice));
-    }
-    if (probe) {
-      cells.push_back(failed ? "-"
-                             : fmt::format("{} ({}.{})", mean_text(mean_interval(row.finds.share)),
-                                           row.finds.layer, row.finds.head));
-    }
-    rows.push_back(std::move(cells));
-  }
-  return rows;
+  std::vector<AblationRow> rows;
+  for (const AblateRow& row : ablation.rows) rows.push_back({ablation, row});
+  return table_of(rows);
 }
 
 std::string ablate_csv(const AblateResult& result) {
-  std::string text = "row,layer,measure,mean,low,high\n";
+  Csv<EffectRow> csv;
   for (const AblateRowResult& row : result.rows) {
     for (const AblateLayerResult& layer : row.layers.value_or(std::vector<AblateLayerResult>())) {
-      for (const Effect& effect : kEffects) {
-        const Interval& interval = layer.*effect.value;
-        text += fmt::format("\"{}\",{},{},{},", row.name, layer.layer, effect.name, interval.mean);
-        text += std::isnan(interval.low) ? ",\n" : fmt::format("{},{}\n", interval.low, interval.high);
-      }
+      for (const Effect& effect : kEffects)
+        csv.add({{row.name}, layer.layer, effect.name, layer.*effect.value});
     }
   }
-  return text;
+  return std::move(csv).text();
 }
 
 Page ablate_page(const AblateResult& result, const Ablation& ablation, const ModelOnText& about,
@@ -203,24 +258,13 @@ RunView ablate_view(const AblateResult& result, const Provenance& made) {
   const TextSettings& text = result.settings.text;
   section.verdict = result.verdict;
   section.paragraphs = result.notes;
-  view.beside = {"Models with another norm in front of attention",
-                 {{"model", "text", "norm", loss_name(result.measured_loss), "change", "copy gain", "copy",
-                   "lookup", "head finds"}}};
+  std::vector<BesideRow> rows;
   for (const AblateRowResult& row : result.rows) {
-    const auto cell = [](const auto& interval) { return interval ? mean_text(*interval) : std::string("-"); };
-    const auto probe = row.probe.value_or(RetrievalProbeResult());
-    const auto choice = [](const auto& asked) { return asked ? mean_text(asked->choice) : std::string("-"); };
-    if (view.beside.rows.size() <= RunView::most_rows)
-      view.beside.rows.push_back({text.model, text.text, row.name, cell(row.loss),
-                                  row.loss_change && row.norm ? change_text(*row.loss_change) : "-",
-                                  cell(probe.copy ? probe.copy->gain : std::nullopt), choice(probe.copy),
-                                  choice(probe.lookup),
-                                  probe.finds ? fmt::format("{} ({}.{})", mean_text(probe.finds->share),
-                                                            probe.finds->layer, probe.finds->head)
-                                              : "-"});
+    if (rows.size() < RunView::most_rows) rows.push_back({result, row});
     if (row.retrieval && section.claims.rows.size() <= RunView::most_rows)
       add_claims(section.claims, row.name, *row.retrieval);
   }
+  view.beside = {"Models with another norm in front of attention", table_of(rows)};
   section.figures = layer_figures(result, settings_text(made, text.model + " on " + text.text));
   section.tables = {view.beside, layer_table(result)};
   section.tables[1].rows.resize(std::min(section.tables[1].rows.size(), RunView::most_rows + 1));

@@ -7,11 +7,28 @@
 
 #include "core/number_text.h"
 #include "normscope/error.h"
-#include "report/training_page.h"
-#include "result/json_writer.h"
+#include "result/columns.h"
+#include "result/setting_words.h"
 
 namespace normscope {
 namespace {
+
+// A line of curves.csv.
+struct MeasureRow {
+  Quoted group = {}, name = {};
+  std::size_t layer = 0;
+  std::string measure = {};
+  double mean = 0, sd = 0;
+
+  static void describe(auto& visit, auto& self) {
+    visit("group", self.group, "the panel it is shown in");
+    visit("name", self.name, "the mask");
+    visit("layer", self.layer, "0: the start");
+    visit("measure", self.measure, "of the tokens");
+    visit("mean", self.mean, "over samples");
+    visit("sd", self.sd, "standard deviation over samples; nothing of one sample");
+  }
+};
 
 constexpr double kLeast = 1e-9;  // drawn on logarithmic axes; below, rounding is all there is
 
@@ -42,6 +59,46 @@ std::string rate(const CollapseRate& rate) {
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", rate.factor, rate.low, rate.high);
 }
 
+struct CurveRow {
+  const CollapseCurve& curve;
+
+  static void describe(auto& visit, auto& self) {
+    const CollapseCurve& curve = self.curve;
+    const std::size_t last = curve.layers.size() - 1, samples = curve.layers.front().size();
+    std::vector<std::size_t> shown = {0, 1, last / 2, last};
+    std::sort(shown.begin(), shown.end());
+    shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+    Named<std::string> relative;
+    for (const std::size_t layer : shown)
+      relative.emplace_back(fmt::format("{} {}", layer == 0 ? "μ/‖X‖ at" : "at", layer),
+                            number(curve.mean(layer, &TokenMeasures::relative)));
+    visit("case", full_name(curve.group, curve.name), "variant and mask");
+    visit("relative", relative, "distance from all being equal, free of scale");
+    visit("μ at end", number(curve.mean(last, &TokenMeasures::mu)), "the same with its scale");
+    visit("φ at end", number(curve.mean(last, &TokenMeasures::min_cosine)), "least cosine of two tokens");
+    visit("rank %", number(100 * curve.mean(last, &TokenMeasures::rank_share)), "of the largest possible");
+    visit(samples == 1   ? "kept per layer"
+          : samples == 2 ? "kept per layer (both)"
+                         : "kept per layer (95 %)",
+          rate(curve.rate), "share of μ/‖X‖ that a layer leaves");
+  }
+};
+
+// From results.json alone.
+struct RateRow {
+  const CollapseCurveResult& curve;
+
+  static void describe(auto& visit, auto& self) {
+    const CollapseRate& rate = self.curve.rate.rate;
+    visit("case", self.curve.name, "variant and mask");
+    visit("kept per layer", fixed(rate.factor, 3), "share of μ/‖X‖ that a layer leaves");
+    visit("95 % interval",
+          std::isfinite(rate.low) ? fmt::format("{} to {}", fixed(rate.low, 3), fixed(rate.high, 3))
+                                  : "– (one sample)",
+          "over samples");
+  }
+};
+
 struct Theorem {
   const char* name;
   TheoremResult CollapseTheoryResult::*theorem;
@@ -52,6 +109,42 @@ constexpr Theorem kTheorems[] = {
     {"Thm 2, r = diameter", &CollapseTheoryResult::theorem2_diameter, &TokenMeasures::relative},
     {"Thm 2, r = radius", &CollapseTheoryResult::theorem2_radius, &TokenMeasures::relative},
     {"Cor 1", &CollapseTheoryResult::corollary1, &TokenMeasures::relative},
+};
+
+struct TheoremRow {
+  const CollapseCurveResult& curve;
+  const char* name;
+  const TheoremResult& theorem;
+  Theory shown;
+
+  static void describe(auto& visit, auto& self) {
+    const CollapseTheoryResult& theory = self.curve.theory;
+    visit("case", self.curve.name, "variant and mask");
+    visit("theorem", self.name, "of Wu et al.");
+    visit.when(self.shown == Theory::all, "assumptions not met", missing(self.theorem),
+               "what it asks in vain");
+    visit("ε", number(theory.epsilon), "least attention weight");
+    visit("radius", length(theory.radius), "of the mask");
+    visit("diameter", length(theory.diameter), "of the mask");
+    visit("bound", held(self.theorem), "whether it held");
+  }
+  static std::string length(const std::optional<std::size_t>& layers) {
+    return layers ? std::to_string(*layers) : "-";
+  }
+  static std::string missing(const TheoremResult& theorem) {
+    std::string words;
+    for (const auto& [assumption] : theorem.assumptions) {
+      if (assumption.met) continue;
+      words += fmt::format("{}{}{}", words.empty() ? "" : "; ", assumption.name,
+                           assumption.detail.empty() ? "" : " (" + assumption.detail + ")");
+    }
+    return words.empty() ? "none" : words;
+  }
+  static std::string held(const TheoremResult& theorem) {
+    if (!theorem.bound) return "does not apply";
+    return theorem.violations == 0u ? fmt::format("held; {:.3g} at the end", theorem.bound->back())
+                                    : fmt::format("exceeded {} times", theorem.violations.value_or(0));
+  }
 };
 
 bool shows_anything(const CurveFigure& figure) {
@@ -154,55 +247,21 @@ CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves) {
 }
 
 std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves) {
-  const std::size_t last = curves.front().layers.size() - 1;
-  std::vector<std::size_t> shown = {0, 1, last / 2, last};
-  std::sort(shown.begin(), shown.end());
-  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
-  std::vector<std::vector<std::string>> rows = {{"case"}};
-  for (const std::size_t layer : shown)
-    rows[0].push_back(fmt::format("{} {}", layer == 0 ? "μ/‖X‖ at" : "at", layer));
-  const std::size_t samples = curves.front().layers.front().size();
-  for (const char* title : {"μ at end", "φ at end", "rank %",
-                            samples == 1   ? "kept per layer"
-                            : samples == 2 ? "kept per layer (both)"
-                                           : "kept per layer (95 %)"})
-    rows[0].emplace_back(title);
-  for (const CollapseCurve& curve : curves) {
-    std::vector<std::string> row = {full_name(curve.group, curve.name)};
-    for (const std::size_t layer : shown) row.push_back(number(curve.mean(layer, &TokenMeasures::relative)));
-    row.push_back(number(curve.mean(last, &TokenMeasures::mu)));
-    row.push_back(number(curve.mean(last, &TokenMeasures::min_cosine)));
-    row.push_back(number(100 * curve.mean(last, &TokenMeasures::rank_share)));
-    row.push_back(rate(curve.rate));
-    rows.push_back(std::move(row));
-  }
-  return rows;
+  std::vector<CurveRow> rows;
+  for (const CollapseCurve& curve : curves) rows.push_back({curve});
+  return table_of(rows);
 }
 
-std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurveResult>& curves) {
-  std::vector<std::vector<std::string>> rows = {
-      {"case", "theorem", "assumptions not met", "ε", "radius", "diameter", "bound"}};
-  const auto length = [](const std::optional<std::size_t>& layers) {
-    return layers ? std::to_string(*layers) : std::string("-");
-  };
+std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurveResult>& curves,
+                                                   Theory shown) {
+  std::vector<TheoremRow> rows;
   for (const CollapseCurveResult& curve : curves) {
     for (const Theorem& each : kTheorems) {
       const TheoremResult& theorem = curve.theory.*each.theorem;
-      std::string missing;
-      for (const auto& [assumption] : theorem.assumptions) {
-        if (assumption.met) continue;
-        missing += fmt::format("{}{}{}", missing.empty() ? "" : "; ", assumption.name,
-                               assumption.detail.empty() ? "" : " (" + assumption.detail + ")");
-      }
-      std::string held = "does not apply";
-      if (theorem.bound)
-        held = theorem.violations == 0u ? fmt::format("held; {:.3g} at the end", theorem.bound->back())
-                                        : fmt::format("exceeded {} times", theorem.violations.value_or(0));
-      rows.push_back({curve.name, each.name, missing.empty() ? "none" : missing, number(curve.theory.epsilon),
-                      length(curve.theory.radius), length(curve.theory.diameter), held});
+      if (shown == Theory::all || theorem.bound) rows.push_back({curve, each.name, theorem, shown});
     }
   }
-  return rows;
+  return table_of(rows);
 }
 
 std::string readings_note(const std::vector<CollapseCurve>& curves) {
@@ -216,19 +275,16 @@ std::string readings_note(const std::vector<CollapseCurve>& curves) {
 }
 
 std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
-  std::string text = "group,name,layer,measure,mean,sd\n";
+  Csv<MeasureRow> csv;
   const auto names = TokenMeasures::names();
   for (const CollapseCurve& curve : curves) {
     for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
       const CollapseCurve::Summary summary = curve.summary(layer);
-      for (std::size_t m = 0; m < names.size(); ++m) {
-        text +=
-            fmt::format("\"{}\",\"{}\",{},{},{},{}\n", curve.group, curve.name, layer, names[m],
-                        summary.mean[m], std::isnan(summary.sd[m]) ? "" : fmt::format("{}", summary.sd[m]));
-      }
+      for (std::size_t m = 0; m < names.size(); ++m)
+        csv.add({{curve.group}, {curve.name}, layer, std::string(names[m]), summary.mean[m], summary.sd[m]});
     }
   }
-  return text;
+  return std::move(csv).text();
 }
 
 RunView collapse_view(const CollapseResult& result, const Provenance& made) {
@@ -238,8 +294,7 @@ RunView collapse_view(const CollapseResult& result, const Provenance& made) {
   PageSection& section = view.section;
   section.verdict = result.verdict;
   section.paragraphs = {"Bands are one standard deviation over samples."};
-  const std::string settings =
-      settings_text(made, settings_list(nlohmann::ordered_json::parse(json_of(result.settings))));
+  const std::string settings = settings_text(made, setting_words(result.settings));
   for (const CollapseQuantity& quantity : collapse_quantities()) {
     CurveFigure figure = collapse_figure(result.curves, quantity, false);
     if (!shows_anything(figure)) continue;
@@ -249,16 +304,10 @@ RunView collapse_view(const CollapseResult& result, const Provenance& made) {
       drawn.caption = fmt::format("{} points that pixels cannot show were left out.", left_out);
     drawn.settings = settings;
   }
-  ReportTable table{"Collapse", {{"case", "kept per layer", "95 % interval"}}};
-  for (const CollapseCurveResult& curve : result.curves) {
-    if (table.rows.size() > RunView::most_rows) break;
-    const CollapseRate& rate = curve.rate.rate;
-    table.rows.push_back({curve.name, fixed(rate.factor, 3),
-                          std::isfinite(rate.low)
-                              ? fmt::format("{} to {}", fixed(rate.low, 3), fixed(rate.high, 3))
-                              : "– (one sample)"});
-  }
-  section.tables.push_back(std::move(table));
+  std::vector<RateRow> rows;
+  for (const CollapseCurveResult& curve : result.curves)
+    if (rows.size() < RunView::most_rows) rows.push_back({curve});
+  section.tables.push_back({"Collapse", table_of(rows)});
   return view;
 }
 

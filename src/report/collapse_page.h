@@ -29,8 +29,11 @@ CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves);
 
 // A header and a row per curve.
 std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves);
-// What each theorem asks, met or not, and whether its bound held: a header, and rows for every curve.
-std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurveResult>& curves);
+// What each theorem asks, met or not, and whether its bound held: a header, and rows for every curve; or only those that
+// speak of the curve, which lack nothing.
+enum class Theory { all, that_applies };
+std::vector<std::vector<std::string>> theory_table(const std::vector<CollapseCurveResult>& curves,
+                                                   Theory shown = Theory::all);
 // What the two readings of theorem 2 mean; empty if it speaks of no curve.
 std::string readings_note(const std::vector<CollapseCurve>& curves);
 // group,name,layer,measure,mean,sd; no sd of one sample

@@ -106,13 +106,6 @@ std::string named(std::string_view name) {
   return attribute("data-name", name);
 }
 
-std::string csv_field(std::string_view words) {
-  if (words.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(words);
-  std::string quoted = "\"";
-  for (const char c : words) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + "\"";
-}
-
 std::size_t Names::index_of(std::string_view name) {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());

@@ -34,8 +34,6 @@ std::string hint(std::string_view words);
 std::string named(std::string_view name);
 // ` name="…"`, escaped.
 std::string attribute(std::string_view name, std::string_view value);
-// A field of a CSV line, in quotes if it needs them.
-std::string csv_field(std::string_view words);
 
 // One style per name, in the order of first use: the same name looks the same in every panel.
 class Names {

@@ -9,6 +9,7 @@
 
 #include "normscope/error.h"
 #include "normscope/statistics.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -17,6 +18,25 @@ using Weight = EquilibriaRun::Weight;
 
 constexpr double kPi = std::numbers::pi;
 constexpr std::size_t kShownLayers = 40;  // of a path: later ones lie on each other
+
+// A line of trajectories.csv.
+struct PathRow {
+  double w = 0;
+  std::size_t trajectory = 0, layer = 0;
+  std::array<double, 4> at = {};
+
+  static void describe(auto& visit, auto& self) {
+    const auto& [x1, y1, x2, y2] = self.at;
+    visit("w", self.w, "entry above the diagonal of the value matrix");
+    visit("trajectory", self.trajectory, "counted from 0");
+    visit("layer", self.layer, "0: the start");
+    visit("x1", x1, "of token 1");
+    visit("y1", y1, "of token 1");
+    visit("x2", x2, "of token 2");
+    visit("y2", y2, "of token 2");
+    visit("zero_row", (x1 == 0 && y1 == 0) || (x2 == 0 && y2 == 0) ? 1 : 0, "1: a row became 0");
+  }
+};
 
 std::string percent(double share) {
   return fmt::format("{:.2f} %", 100 * share);
@@ -119,64 +139,124 @@ std::string made_by(const EquilibriaRun& run) {
                      run.provenance.isa, run.provenance.threads, run.provenance.threads == 1 ? "" : "s");
 }
 
-ReportTable points_table(const EquilibriaRun& run) {
-  ReportTable table{"Points of token 2 while token 1 is at (0, 1); at (0, −1) all signs are reversed",
-                    {{"w", "point", "x", "y", "multiplier per layer", "what it does"}}};
-  for (const Weight& weight : run.weights) {
-    for (const FixedPoint& point : fixed_points(weight.w)) {
-      table.rows.push_back({fmt::format("{:g}", weight.w), std::string(1, point.name), number(point.x),
-                            number(point.y), number(point.multiplier), name_of(point.kind)});
-    }
+std::string weight_text(double w) {
+  return fmt::format("{:g}", w);
+}
+
+struct PointRow {
+  double w;
+  FixedPoint point;
+
+  static void describe(auto& visit, auto& self) {
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("point", std::string(1, self.point.name), "as in the theory");
+    visit("x", number(self.point.x), "of token 2");
+    visit("y", number(self.point.y), "of token 2");
+    visit("multiplier per layer", number(self.point.multiplier), "of a small distance along the circle");
+    visit("what it does", self.point.kind, "with what is near");
   }
-  return table;
+};
+
+struct BasinRow {
+  const Weight& weight;
+
+  static void describe(auto& visit, auto& self) {
+    const ArcBasin& arc = self.weight.arc;
+    const FinalRanks& coupled = self.weight.coupled;
+    visit("w", weight_text(self.weight.w), "entry above the diagonal of the value matrix");
+    visit("token 1 fixed, measured", percent(arc.share), "angles from which the tokens stay apart");
+    visit("½ − arcsin(1/w)/2π", percent(arc.formula), "what that share should be");
+    visit("mismatches", fmt::format("{} of {}", arc.mismatches, arc.angles),
+          "fates that the arcs do not tell");
+    visit("both moving (95 % interval)", with_interval(coupled.ranks[2], coupled.starts), "starts likewise");
+    visit("zero rows", coupled.zero_rows, "starts that met a row that became 0");
+    visit("not settled", coupled.unsettled, "starts that had not settled after the last layer");
+  }
+};
+
+struct RankRow {
+  double w;
+  const RankSummary& rank;
+
+  static void describe(auto& visit, auto& self) {
+    const RankSummary& rank = self.rank;
+    const auto built = [&](const std::string& text) { return rank.enumerated ? text : std::string("–"); };
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("rank", rank.rank, "of the equilibria");
+    visit("equilibria",
+          rank.count == 0 ? fmt::format("none: 1 − m²/w² = {:.4g}", rank.second_entry_squared)
+                          : std::to_string(rank.count),
+          "how many there are");
+    visit("largest residual", built(fmt::format("{:.2g}", rank.residual)), "change of an entry by one layer");
+    visit("largest SRank", number(rank.stable_rank), "‖X‖_F²/‖X‖₂²");
+    visit("published bound", number(rank.published_bound), "proven for k = N only");
+    visit("own bound", number(rank.own_bound), "by the same argument, for this rank");
+    visit("linearly stable", built(std::to_string(rank.stable)), "but for marginal directions");
+    visit("least spectral radius", number(rank.least_radius), "of the layer's derivative");
+    visit("marginal directions", built(std::to_string(rank.marginal)), "eigenvalues 1");
+  }
+};
+
+struct EndRow {
+  double w;
+  std::string rank;
+  std::size_t count, starts;
+
+  static void describe(auto& visit, auto& self) {
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("rank", self.rank, "at the end");
+    visit("starts", self.count, "that end there");
+    visit("share (95 % interval)", with_interval(self.count, self.starts), "of all");
+  }
+};
+
+// A row of the table over runs.
+struct SharesRow {
+  const EquilibriaWeightResult& from;
+
+  static void describe(auto& visit, auto& self) {
+    const auto& ranks = self.from.coupled.ranks;
+    const auto apart =
+        std::find_if(ranks.begin(), ranks.end(), [](const RankShare& each) { return each.rank == 2; });
+    visit("w", weight_text(self.from.w), "entry above the diagonal of the value matrix");
+    visit("token 1 fixed", percent(self.from.arc.arc.share), "angles from which the tokens stay apart");
+    visit("½ − arcsin(1/w)/2π", percent(self.from.arc.arc.formula), "what that share should be");
+    visit("both moving", percent(apart == ranks.end() ? 0 : apart->share), "starts likewise");
+    visit("starts", self.from.coupled.starts, "random ones");
+    visit("zero rows", self.from.coupled.zero_rows, "starts that met a row that became 0");
+  }
+};
+
+ReportTable points_table(const EquilibriaRun& run) {
+  std::vector<PointRow> rows;
+  for (const Weight& weight : run.weights)
+    for (const FixedPoint& point : fixed_points(weight.w)) rows.push_back({weight.w, point});
+  return {"Points of token 2 while token 1 is at (0, 1); at (0, −1) all signs are reversed", table_of(rows)};
 }
 
 ReportTable basins_table(const EquilibriaRun& run) {
-  ReportTable table{"How often the tokens stay apart",
-                    {{"w", "token 1 fixed, measured", "½ − arcsin(1/w)/2π", "mismatches",
-                      "both moving (95 % interval)", "zero rows", "not settled"}}};
-  for (const Weight& weight : run.weights) {
-    table.rows.push_back(
-        {fmt::format("{:g}", weight.w), percent(weight.arc.share), percent(weight.arc.formula),
-         fmt::format("{} of {}", weight.arc.mismatches, weight.arc.angles),
-         with_interval(weight.coupled.ranks[2], weight.coupled.starts),
-         std::to_string(weight.coupled.zero_rows), std::to_string(weight.coupled.unsettled)});
-  }
-  return table;
+  std::vector<BasinRow> rows;
+  for (const Weight& weight : run.weights) rows.push_back({weight});
+  return {"How often the tokens stay apart", table_of(rows)};
 }
 
 ReportTable equilibria_table(const EquilibriaRun& run) {
-  ReportTable table{fmt::format("Equilibria of Theorem 3, N = {}, d = {}", run.n, run.d),
-                    {{"w", "rank", "equilibria", "largest residual", "largest SRank", "published bound",
-                      "own bound", "linearly stable", "least spectral radius", "marginal directions"}}};
-  for (const Weight& weight : run.weights) {
-    for (const RankSummary& rank : weight.by_rank) {
-      table.rows.push_back({fmt::format("{:g}", weight.w), std::to_string(rank.rank),
-                            rank.count == 0
-                                ? fmt::format("none: 1 − m²/w² = {:.4g}", rank.second_entry_squared)
-                                : std::to_string(rank.count),
-                            rank.enumerated ? fmt::format("{:.2g}", rank.residual) : "–",
-                            number(rank.stable_rank), number(rank.published_bound), number(rank.own_bound),
-                            rank.enumerated ? std::to_string(rank.stable) : "–", number(rank.least_radius),
-                            rank.enumerated ? std::to_string(rank.marginal) : "–"});
-    }
-  }
-  return table;
+  std::vector<RankRow> rows;
+  for (const Weight& weight : run.weights)
+    for (const RankSummary& rank : weight.by_rank) rows.push_back({weight.w, rank});
+  return {fmt::format("Equilibria of Theorem 3, N = {}, d = {}", run.n, run.d), table_of(rows)};
 }
 
 ReportTable ranks_table(const EquilibriaRun& run) {
-  ReportTable table{fmt::format("Ranks that random starts end with, N = {}, d = {}", run.n, run.d),
-                    {{"w", "rank", "starts", "share (95 % interval)"}}};
+  std::vector<EndRow> rows;
   for (const Weight& weight : run.weights) {
-    const auto add = [&](const std::string& what, std::size_t count) {
-      table.rows.push_back({fmt::format("{:g}", weight.w), what, std::to_string(count),
-                            with_interval(count, weight.ranks.starts)});
-    };
-    for (std::size_t k = 1; k < weight.ranks.ranks.size(); ++k) add(std::to_string(k), weight.ranks.ranks[k]);
-    add("zero row", weight.ranks.zero_rows);
-    add("not settled", weight.ranks.unsettled);
+    const FinalRanks& ends = weight.ranks;
+    for (std::size_t k = 1; k < ends.ranks.size(); ++k)
+      rows.push_back({weight.w, std::to_string(k), ends.ranks[k], ends.starts});
+    rows.push_back({weight.w, "zero row", ends.zero_rows, ends.starts});
+    rows.push_back({weight.w, "not settled", ends.unsettled, ends.starts});
   }
-  return table;
+  return {fmt::format("Ranks that random starts end with, N = {}, d = {}", run.n, run.d), table_of(rows)};
 }
 
 }  // namespace
@@ -226,18 +306,14 @@ PhaseFigure phase_figure(const EquilibriaRun& run, const Weight& weight) {
 }
 
 std::string trajectories_csv(const EquilibriaRun& run) {
-  std::string csv = "w,trajectory,layer,x1,y1,x2,y2,zero_row\n";
+  Csv<PathRow> csv;
   for (const Weight& weight : run.weights) {
     for (std::size_t i = 0; i < weight.paths.size(); ++i) {
-      for (std::size_t layer = 0; layer < weight.paths[i].steps.size(); ++layer) {
-        const auto& at = weight.paths[i].steps[layer];
-        const bool zero = (at[0] == 0 && at[1] == 0) || (at[2] == 0 && at[3] == 0);
-        csv += fmt::format("{},{},{},{},{},{},{},{}\n", weight.w, i, layer, at[0], at[1], at[2], at[3],
-                           zero ? 1 : 0);
-      }
+      for (std::size_t layer = 0; layer < weight.paths[i].steps.size(); ++layer)
+        csv.add({weight.w, i, layer, weight.paths[i].steps[layer]});
     }
   }
-  return csv;
+  return std::move(csv).text();
 }
 
 Page equilibria_page(const EquilibriaRun& run, std::string data) {
@@ -285,17 +361,11 @@ RunView equilibria_view(const EquilibriaResult& result, const Provenance& made) 
   RunView view;
   PageSection& section = view.section;
   section.verdict = result.verdict;
-  ReportTable table{"How often the tokens stay apart",
-                    {{"w", "token 1 fixed", "½ − arcsin(1/w)/2π", "both moving", "starts", "zero rows"}}};
+  std::vector<SharesRow> rows;
   for (const EquilibriaWeightResult& from : result.weights) {
-    if (table.rows.size() > RunView::most_rows) break;
+    if (rows.size() >= RunView::most_rows) break;
     require_equilibrium_weight(from.w);
-    const auto apart = std::find_if(from.coupled.ranks.begin(), from.coupled.ranks.end(),
-                                    [](const RankShare& each) { return each.rank == 2; });
-    table.rows.push_back({fmt::format("{:g}", from.w), percent(from.arc.arc.share),
-                          percent(from.arc.arc.formula),
-                          apart == from.coupled.ranks.end() ? percent(0) : percent(apart->share),
-                          std::to_string(from.coupled.starts), std::to_string(from.coupled.zero_rows)});
+    rows.push_back({from});
     if (section.figures.size() >= most_figures) continue;
     Weight weight;
     weight.w = from.w;
@@ -315,8 +385,8 @@ RunView equilibria_view(const EquilibriaResult& result, const Provenance& made) 
          phase_svg(figure), phase_csv(figure),
          settings_text(made, fmt::format("{} starts, {} layers", result.starts, result.steps))});
   }
-  if (table.rows.size() == 1) throw InputError("there is no w");
-  section.tables.push_back(std::move(table));
+  if (rows.empty()) throw InputError("there is no w");
+  section.tables.push_back({"How often the tokens stay apart", table_of(rows)});
   return view;
 }
 

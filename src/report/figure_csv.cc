@@ -1,17 +1,42 @@
 // The numbers behind the figures of curves and of points.
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <optional>
 
-#include "core/number_text.h"
 #include "report/curves.h"
 #include "report/draw.h"
 #include "report/scatter.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
 
-using draw::csv_field;
+// A line of the CSV of curves, and of one of points.
+struct CurveRow {
+  std::string panel = {}, curve = {};
+  double x = 0, y = 0;
+  std::optional<double> low = {}, high = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit("panel", self.panel, "by its title");
+    visit("curve", self.curve, "by its name");
+    visit("x", self.x, "across");
+    visit("y", self.y, "up");
+    visit("low", self.low, "lower end of the band; nothing without one");
+    visit("high", self.high, "its upper end");
+  }
+};
+struct PointRow {
+  std::string panel = {}, group = {};
+  double x = 0, y = 0, z = 0;
+
+  static void describe(auto& visit, auto& self) {
+    visit("panel", self.panel, "by its title");
+    visit("group", self.group, "by its name");
+    visit("x", self.x, "place");
+    visit("y", self.y, "place");
+    visit("z", self.z, "place");
+  }
+};
 
 }  // namespace
 
@@ -24,35 +49,29 @@ bool draw::has_band(const CurveFigure::Curve& curve) {
 }
 
 std::string curves_csv(const CurveFigure& figure) {
-  std::string csv = "panel,curve,x,y,low,high\n";
+  Csv<CurveRow> csv;
   for (const auto& panel : figure.panels) {
     for (const auto& curve : panel.curves) {
+      const bool band = draw::has_band(curve);
       for (std::size_t i = 0; i < draw::length(curve); ++i) {
-        csv += fmt::format("{},{},{},{},{},{}\n", csv_field(panel.title), csv_field(curve.full_name()),
-                           all_digits(curve.x[i]), all_digits(curve.y[i]),
-                           draw::has_band(curve) ? all_digits(curve.low[i]) : "",
-                           draw::has_band(curve) ? all_digits(curve.high[i]) : "");
+        csv.add({panel.title, curve.full_name(), curve.x[i], curve.y[i],
+                 band ? std::optional(curve.low[i]) : std::nullopt,
+                 band ? std::optional(curve.high[i]) : std::nullopt});
       }
     }
-    for (const auto& mark : panel.marks) {
-      csv += fmt::format("{},{},{},{},,\n", csv_field(panel.title), csv_field("published: " + mark.name),
-                         all_digits(mark.x), all_digits(mark.y));
-    }
+    for (const auto& mark : panel.marks) csv.add({panel.title, "published: " + mark.name, mark.x, mark.y});
   }
-  return csv;
+  return std::move(csv).text();
 }
 
 std::string scatter_csv(const ScatterFigure& figure) {
-  std::string csv = "panel,group,x,y,z\n";
+  Csv<PointRow> csv;
   for (const auto& panel : figure.panels) {
     for (const auto& group : panel.groups) {
-      for (const auto& point : group.points) {
-        csv += fmt::format("{},{},{},{},{}\n", csv_field(panel.title), csv_field(group.name),
-                           all_digits(point.x), all_digits(point.y), all_digits(point.z));
-      }
+      for (const auto& point : group.points) csv.add({panel.title, group.name, point.x, point.y, point.z});
     }
   }
-  return csv;
+  return std::move(csv).text();
 }
 
 Figure to_figure(std::string name, std::string title, std::string caption, const CurveFigure& curves) {

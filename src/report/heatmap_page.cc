@@ -8,6 +8,7 @@
 
 #include "core/number_text.h"
 #include "normscope/error.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -77,22 +78,42 @@ std::string made_by(const HeatmapRun& run) {
                      run.provenance.threads, run.provenance.threads == 1 ? "" : "s");
 }
 
-ReportTable summary_table(const HeatmapRun& run) {
-  ReportTable table{"Summary",
-                    {{"norm", "keys", "unselectable", "robustly so", "tied", "largest share of keys",
-                      "largest share of draws", "cells with none"}}};
-  const auto at = [](double share, const HeatmapCell& cell) {
-    return share == 0 ? percent(0) : fmt::format("{} at {}", percent(share), place(cell));
-  };
-  for (const auto& grid : run.grids) {
-    const HeatmapSummary summary = summarise(grid.heatmap);
-    table.rows.push_back({grid.norm, grouped(summary.keys), grouped(summary.unselectable),
-                          grouped(summary.robust_unselectable), grouped(summary.tied),
-                          at(summary.most_fraction.fraction, summary.most_fraction),
-                          at(summary.most_any.any, summary.most_any),
-                          fmt::format("{} of {}", grouped(summary.clear_cells), grouped(summary.cells))});
+// A line of cells.csv.
+struct CellRow {
+  std::string norm = {};
+  HeatmapCellResult cell = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit("norm", self.norm, "applied to the keys");
+    HeatmapCellResult::describe(visit, self.cell);
   }
-  return table;
+};
+
+struct GridRow {
+  std::string norm;
+  HeatmapSummary summary;
+
+  static void describe(auto& visit, auto& self) {
+    const HeatmapSummary& summary = self.summary;
+    visit("norm", self.norm, "of the grid");
+    visit("keys", grouped(summary.keys), "of all draws");
+    visit("unselectable", grouped(summary.unselectable), "of these");
+    visit("robustly so", grouped(summary.robust_unselectable), "whatever rounding did");
+    visit("tied", grouped(summary.tied), "of these");
+    visit("largest share of keys", at(summary.most_fraction.fraction, summary.most_fraction), "in a cell");
+    visit("largest share of draws", at(summary.most_any.any, summary.most_any), "with one at least");
+    visit("cells with none", fmt::format("{} of {}", grouped(summary.clear_cells), grouped(summary.cells)),
+          "in any draw");
+  }
+  static std::string at(double share, const HeatmapCell& cell) {
+    return share == 0 ? percent(0) : fmt::format("{} at {}", percent(share), place(cell));
+  }
+};
+
+ReportTable summary_table(const HeatmapRun& run) {
+  std::vector<GridRow> rows;
+  for (const auto& grid : run.grids) rows.push_back({grid.norm, summarise(grid.heatmap)});
+  return {"Summary", table_of(rows)};
 }
 
 // Up to `count` indices spread over [0, size), ends included.
@@ -104,37 +125,34 @@ std::vector<std::size_t> spread(std::size_t size, std::size_t count) {
   return chosen;
 }
 
-ReportTable readings_table(const HeatmapRun::Grid& grid) {
-  ReportTable table{"The two readings at some cells, norm " + grid.norm,
-                    {{"n", "d", "mean share of keys", "draws with at least one"}}};
-  const Heatmap& heatmap = grid.heatmap;
-  for (const std::size_t row : spread(heatmap.d.size(), 4)) {
-    for (const std::size_t column : spread(heatmap.n.size(), 3)) {
-      const HeatmapCell& cell = heatmap.cells[row * heatmap.n.size() + column];
-      table.rows.push_back({std::to_string(cell.n), std::to_string(cell.d),
-                            with_error(cell.fraction, cell.fraction_se), with_error(cell.any, cell.any_se)});
-    }
+struct ReadingRow {
+  const HeatmapCell& cell;
+
+  static void describe(auto& visit, auto& self) {
+    const HeatmapCell& cell = self.cell;
+    visit("n", cell.n, "keys");
+    visit("d", cell.d, "their dimension");
+    visit("mean share of keys", with_error(cell.fraction, cell.fraction_se), "that are unselectable");
+    visit("draws with at least one", with_error(cell.any, cell.any_se), "share");
   }
-  return table;
+};
+
+ReportTable readings_table(const HeatmapRun::Grid& grid) {
+  const Heatmap& heatmap = grid.heatmap;
+  std::vector<ReadingRow> rows;
+  for (const std::size_t row : spread(heatmap.d.size(), 4))
+    for (const std::size_t column : spread(heatmap.n.size(), 3))
+      rows.push_back({heatmap.cells[row * heatmap.n.size() + column]});
+  return {"The two readings at some cells, norm " + grid.norm, table_of(rows)};
 }
 
 }  // namespace
 
 std::string heatmap_csv(const HeatmapRun& run) {
-  const auto number = [](double value) {
-    return std::isnan(value) ? std::string() : fmt::format("{}", value);
-  };
-  std::string csv =
-      "norm,n,d,draws,fraction,fraction_sd,fraction_se,any,any_se,tied,robust_fraction,robust_any\n";
-  for (const auto& grid : run.grids) {
-    for (const HeatmapCell& cell : grid.heatmap.cells) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", grid.norm, cell.n, cell.d, cell.draws,
-                         number(cell.fraction), number(cell.fraction_sd), number(cell.fraction_se),
-                         number(cell.any), number(cell.any_se), number(cell.tied),
-                         number(cell.robust_fraction), number(cell.robust_any));
-    }
-  }
-  return csv;
+  Csv<CellRow> csv({"unselectable", "robust_unselectable"});
+  for (const auto& grid : run.grids)
+    for (const HeatmapCell& cell : grid.heatmap.cells) csv.add({grid.norm, {cell}});
+  return std::move(csv).text();
 }
 
 HeatmapFigure heatmap_figure(const HeatmapRun& run) {

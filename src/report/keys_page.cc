@@ -8,8 +8,8 @@
 
 #include "core/number_text.h"
 #include "normscope/error.h"
-#include "report/training_page.h"
-#include "result/json_writer.h"
+#include "result/columns.h"
+#include "result/setting_words.h"
 
 namespace normscope {
 namespace {
@@ -19,6 +19,29 @@ constexpr std::size_t kMostCurves = 8, kBins = 40, kMostRows = 50;
 std::string counted(std::size_t part, std::size_t whole) {
   return whole == 0 ? "0" : fmt::format("{} ({})", part, percent_of(part, whole, 1));
 }
+
+struct SetRow {
+  std::string name;
+  const KeysRun::Set& set;
+  bool tokens = false;  // of a vocabulary, of which not all margins are known
+
+  static void describe(auto& visit, auto& self) {
+    const KeysRun::Set& set = self.set;
+    const auto least = std::min_element(set.margins.begin(), set.margins.end());
+    visit(self.tokens ? "source" : "set", self.name, "which");
+    visit(self.tokens ? "tokens" : "keys", set.n, "how many");
+    visit("dimensions", set.d, "of each");
+    visit("rank", set.rank, "dimension of their affine hull");
+    visit("selectable", counted(set.counts.selectable, set.n), "some query gives them the highest score");
+    visit("robustly selectable", set.robust.selectable, "whatever rounding did");
+    visit("tied", counted(set.counts.tied, set.n), "on top, but never alone");
+    visit("robustly tied", set.robust.tied, "whatever rounding did");
+    visit("unselectable", counted(set.counts.unselectable, set.n), "never on top");
+    visit("robustly unselectable", set.robust.unselectable, "whatever rounding did");
+    visit.when(!self.tokens, "smallest margin", least == set.margins.end() ? "–" : significant(*least, 4),
+               "of the selectable");
+  }
+};
 
 struct Bins {
   double low = 0, high = 0;  // powers of ten
@@ -111,22 +134,17 @@ std::string keys_verdict(const KeysRun& run) {
 }
 
 ReportTable keys_table(const KeysRun& run, std::size_t most) {
-  ReportTable table{"Verdicts",
-                    {{"set", "keys", "dimensions", "rank", "selectable", "robustly selectable", "tied",
-                      "robustly tied", "unselectable", "robustly unselectable", "smallest margin"}}};
+  std::vector<SetRow> rows;
+  for (std::size_t s = 0; s < std::min(most, run.sets.size()); ++s)
+    rows.push_back({run.sets[s].name.empty() ? std::to_string(s) : run.sets[s].name, run.sets[s]});
+  ReportTable table{"Verdicts", table_of(rows)};
   if (run.sets.size() > most)
     table.title += fmt::format(" of the first {} of {} sets", most, run.sets.size());
-  for (std::size_t s = 0; s < std::min(most, run.sets.size()); ++s) {
-    const KeysRun::Set& set = run.sets[s];
-    const auto least = std::min_element(set.margins.begin(), set.margins.end());
-    table.rows.push_back({set.name.empty() ? std::to_string(s) : set.name, std::to_string(set.n),
-                          std::to_string(set.d), std::to_string(set.rank),
-                          counted(set.counts.selectable, set.n), std::to_string(set.robust.selectable),
-                          counted(set.counts.tied, set.n), std::to_string(set.robust.tied),
-                          counted(set.counts.unselectable, set.n), std::to_string(set.robust.unselectable),
-                          least == set.margins.end() ? "–" : significant(*least, 4)});
-  }
   return table;
+}
+
+ReportTable tokens_table(const std::string& source, const KeysRun& run) {
+  return {"Tokens by verdict", table_of(std::vector<SetRow>{{source, run.sets.front(), true}})};
 }
 
 std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings) {
@@ -194,8 +212,7 @@ RunView keys_view(const KeysResult& result, const Provenance& made) {
   if (run.sets.empty()) throw InputError("there is no set of keys");
   RunView view;
   view.section.verdict = keys_verdict(run);
-  view.section.figures = keys_figures(
-      run, settings_text(made, settings_list(nlohmann::ordered_json::parse(json_of(result.settings)))));
+  view.section.figures = keys_figures(run, settings_text(made, setting_words(result.settings)));
   view.section.tables = {keys_table(run, RunView::most_rows)};
   return view;
 }

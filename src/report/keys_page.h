@@ -27,6 +27,8 @@ KeysRun::Set summary_of(const KeySetResult& set);
 std::string keys_verdict(const KeysRun& run);
 // A header and a row per set, of at most `most` sets.
 ReportTable keys_table(const KeysRun& run, std::size_t most);
+// The same of the rows of a vocabulary, without margins.
+ReportTable tokens_table(const std::string& source, const KeysRun& run);
 // Histograms of margins and depths; no figure if none is known.
 std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings);
 Page keys_page(const KeysRun& run, const Provenance& provenance, std::string data);

@@ -7,6 +7,7 @@
 #include "report/draw.h"
 #include "report/heatmap.h"
 #include "report/layer_head.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -155,6 +156,20 @@ std::string colour_bar(const LayerHeadFigure& figure, const Scale& scale, bool g
   return svg + draw::fitted_text(x, y, draw::upwards(x, y), figure.scale, draw::kFont, height + 60);
 }
 
+// A line of its CSV.
+struct HeadRow {
+  std::string panel = {};
+  std::size_t layer = 0, head = 0;
+  double value = 0;
+
+  static void describe(auto& visit, auto& self) {
+    visit("panel", self.panel, "by its title");
+    visit("layer", self.layer, "counted from 0");
+    visit("head", self.head, "counted from 0");
+    visit("value", self.value, "that is drawn");
+  }
+};
+
 }  // namespace
 
 std::string layer_head_svg(const LayerHeadFigure& figure) {
@@ -186,14 +201,12 @@ std::string layer_head_svg(const LayerHeadFigure& figure) {
 }
 
 std::string layer_head_csv(const LayerHeadFigure& figure) {
-  std::string csv = "panel,layer,head,value\n";
+  Csv<HeadRow> csv;
   for (const Panel& panel : figure.panels) {
-    for (std::size_t i = 0; i < std::min(panel.values.size(), figure.layers * figure.heads); ++i) {
-      csv += fmt::format("{},{},{},{}\n", draw::csv_field(panel.title), i / figure.heads, i % figure.heads,
-                         all_digits(panel.values[i]));
-    }
+    for (std::size_t i = 0; i < std::min(panel.values.size(), figure.layers * figure.heads); ++i)
+      csv.add({panel.title, i / figure.heads, i % figure.heads, panel.values[i]});
   }
-  return csv;
+  return std::move(csv).text();
 }
 
 Figure to_figure(std::string name, std::string title, std::string caption, const LayerHeadFigure& figure) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "normscope/error.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -19,6 +20,46 @@ std::string connection(const MaskProperties& properties) {
   if (properties.strongly_connected()) return "strongly";
   return properties.quasi_strongly_connected() ? "quasi-strongly" : "no";
 }
+
+std::string density_text(double density) {
+  return fmt::format("{:.4g} %", 100 * density);
+}
+
+struct MaskRow {
+  std::string name;
+  const MaskProperties& properties;
+
+  static void describe(auto& visit, auto& self) {
+    const MaskProperties& properties = self.properties;
+    visit("mask", self.name, "as given");
+    visit("tokens", properties.n, "n");
+    visit("edges", properties.edges, "pairs of a token and one that it attends to");
+    visit("density", density_text(properties.density), "edges / n²");
+    visit("self-loops", properties.self_loops, "tokens that attend to themselves");
+    visit("empty rows", properties.empty_rows, "tokens that attend to nothing");
+    visit("connected", connection(properties), "every token reaches every token, or some token does");
+    visit("centres", properties.centres.size(), "tokens that reach every token");
+    visit("radius", or_none(properties.radius, "infinite"), "layers after which some token has reached all");
+    visit("diameter", or_none(properties.diameter, "infinite"), "layers after which every token has");
+  }
+};
+
+// The same of what results.json says.
+struct MaskResultRow {
+  const MaskResult& mask;
+
+  static void describe(auto& visit, auto& self) {
+    const MaskResult& mask = self.mask;
+    visit("mask", mask.mask, "as given");
+    visit("tokens", mask.tokens, "n");
+    visit("edges", mask.edges, "pairs of a token and one that it attends to");
+    visit("density", density_text(mask.density), "edges / n²");
+    visit("components", mask.components, "strongly connected ones");
+    visit("centres", mask.centres.count, "tokens that reach every token");
+    visit("radius", or_none(mask.radius, "infinite"), "layers after which some token has reached all");
+    visit("diameter", or_none(mask.diameter, "infinite"), "layers after which every token has");
+  }
+};
 
 std::string sentence(const MaskFigure::Panel& panel) {
   const MaskProperties& properties = panel.properties;
@@ -38,17 +79,9 @@ std::string centre_list(const MaskProperties& properties, std::size_t most) {
 }
 
 std::vector<std::vector<std::string>> mask_table(const MaskFigure& figure) {
-  std::vector<std::vector<std::string>> rows = {{"mask", "tokens", "edges", "density", "self-loops",
-                                                 "empty rows", "connected", "centres", "radius", "diameter"}};
-  for (const MaskFigure::Panel& panel : figure.panels) {
-    const MaskProperties& properties = panel.properties;
-    rows.push_back({panel.name, std::to_string(properties.n), std::to_string(properties.edges),
-                    fmt::format("{:.4g} %", 100 * properties.density), std::to_string(properties.self_loops),
-                    std::to_string(properties.empty_rows), connection(properties),
-                    std::to_string(properties.centres.size()), or_none(properties.radius, "infinite"),
-                    or_none(properties.diameter, "infinite")});
-  }
-  return rows;
+  std::vector<MaskRow> rows;
+  for (const MaskFigure::Panel& panel : figure.panels) rows.push_back({panel.name, panel.properties});
+  return table_of(rows);
 }
 
 Page mask_page(const MaskFigure& figure, const Provenance& provenance, std::string data) {
@@ -79,15 +112,11 @@ RunView mask_view(const MasksResult& result, const Provenance& made) {
   constexpr std::size_t most_drawn = 12, most_tokens = 4096, longest_name = 500;
   RunView view;
   PageSection& section = view.section;
-  ReportTable table{"As graphs",
-                    {{"mask", "tokens", "edges", "density", "components", "centres", "radius", "diameter"}}};
+  std::vector<MaskResultRow> rows;
   MaskFigure figure;
   for (const MaskResult& mask : result.masks) {
-    if (table.rows.size() > RunView::most_rows) break;
-    table.rows.push_back({mask.mask, std::to_string(mask.tokens), std::to_string(mask.edges),
-                          fmt::format("{:.4g} %", 100 * mask.density), std::to_string(mask.components),
-                          std::to_string(mask.centres.count), or_none(mask.radius, "infinite"),
-                          or_none(mask.diameter, "infinite")});
+    if (rows.size() >= RunView::most_rows) break;
+    rows.push_back({mask});
     if (mask.mask.size() > longest_name || mask.tokens == 0 || mask.tokens > most_tokens ||
         figure.panels.size() >= most_drawn)
       continue;
@@ -100,18 +129,19 @@ RunView mask_view(const MasksResult& result, const Provenance& made) {
       continue;  // a file
     }
   }
-  if (table.rows.size() == 1) throw InputError("there is no mask");
-  section.verdict = table.rows.size() == 2 ? fmt::format("{}: radius {}, {} centres.", table.rows[1][0],
-                                                         table.rows[1][6], table.rows[1][5])
-                                           : fmt::format("{} masks.", table.rows.size() - 1);
+  if (rows.empty()) throw InputError("there is no mask");
+  const MaskResult& first = rows.front().mask;
+  section.verdict = rows.size() == 1 ? fmt::format("{}: radius {}, {} centres.", first.mask,
+                                                   or_none(first.radius, "infinite"), first.centres.count)
+                                     : fmt::format("{} masks.", rows.size());
   if (!figure.panels.empty())
     section.figures.push_back({"mask", "The masks",
                                "Rows are tokens, columns what they attend to. Small masks are also graphs.",
                                mask_svg(figure), mask_csv(figure), settings_text(made)});
-  if (figure.panels.size() + 1 < table.rows.size())
+  if (figure.panels.size() < rows.size())
     section.paragraphs.emplace_back(
         "Masks from files and large ones are drawn in the run's own report only.");
-  section.tables.push_back(std::move(table));
+  section.tables.push_back({"As graphs", table_of(rows)});
   return view;
 }
 

@@ -7,6 +7,7 @@
 
 #include "report/draw.h"
 #include "report/mask.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -180,6 +181,22 @@ class Graph {
   double node_;
 };
 
+// A line of its CSV: neighbouring cells of a row with the same share.
+struct CellsRow {
+  Quoted mask = {};
+  std::size_t first_row = 0, last_row = 0, first_column = 0, last_column = 0;
+  double share = 0;
+
+  static void describe(auto& visit, auto& self) {
+    visit("mask", self.mask, "by its name");
+    visit("first_row", self.first_row, "token");
+    visit("last_row", self.last_row, "token");
+    visit("first_column", self.first_column, "token attended to");
+    visit("last_column", self.last_column, "token attended to");
+    visit("share", self.share, "of pairs that the mask allows");
+  }
+};
+
 }  // namespace
 
 std::vector<double> mask_shares(const Mask& mask, std::size_t rows, std::size_t columns) {
@@ -246,25 +263,26 @@ std::string mask_svg(const MaskFigure& figure) {
 }
 
 std::string mask_csv(const MaskFigure& figure) {
-  std::string csv = "mask,first_row,last_row,first_column,last_column,share\n";
+  Csv<CellsRow> csv;
   for (const Panel& panel : figure.panels) {
     const Cells cells = cells_of(panel.mask);
     const auto begin_of = [&](std::size_t cell) { return cell * panel.mask.n() / cells.across; };
-    std::string name = "\"";
-    for (const char c : panel.name) name += c == '"' ? std::string("\"\"") : std::string(1, c);
     for (std::size_t k = 0; k < cells.shares.size();) {
       const std::size_t row = k / cells.across, row_end = (row + 1) * cells.across;
       std::size_t end = k + 1;
       while (end < row_end && cells.shares[end] == cells.shares[k]) ++end;
       if (cells.shares[k] > 0) {
-        csv += fmt::format("{}\",{},{},{},{},{}\n", name, begin_of(row), begin_of(row + 1) - 1,
-                           begin_of(k % cells.across), begin_of((end - 1) % cells.across + 1) - 1,
-                           cells.shares[k]);
+        csv.add({{panel.name},
+                 begin_of(row),
+                 begin_of(row + 1) - 1,
+                 begin_of(k % cells.across),
+                 begin_of((end - 1) % cells.across + 1) - 1,
+                 cells.shares[k]});
       }
       k = end;
     }
   }
-  return csv;
+  return std::move(csv).text();
 }
 
 }  // namespace normscope

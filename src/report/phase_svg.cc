@@ -6,6 +6,7 @@
 
 #include "report/draw.h"
 #include "report/phase.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -287,6 +288,22 @@ std::vector<draw::LegendEntry> legend_of(const PhaseFigure& figure, draw::Names&
   return entries;
 }
 
+// A line of its CSV.
+struct PhaseRow {
+  std::string panel = {}, kind = {}, name = {};
+  std::size_t step = 0;
+  double x = 0, y = 0;
+
+  static void describe(auto& visit, auto& self) {
+    visit("panel", self.panel, "by its title");
+    visit("kind", self.kind, "point, arc, path or cell");
+    visit("name", self.name, "in the legend");
+    visit("step", self.step, "of a path, or end of an arc");
+    visit("x", self.x, "place");
+    visit("y", self.y, "place");
+  }
+};
+
 }  // namespace
 
 std::string phase_svg(const PhaseFigure& figure) {
@@ -305,11 +322,10 @@ std::string phase_svg(const PhaseFigure& figure) {
 }
 
 std::string phase_csv(const PhaseFigure& figure) {
-  std::string csv = "panel,kind,name,step,x,y\n";
+  Csv<PhaseRow> csv;
   const auto row = [&](const std::string& panel, const char* kind, const std::string& name, std::size_t step,
                        double x, double y) {
-    csv +=
-        fmt::format("{},{},{},{},{},{}\n", draw::csv_field(panel), kind, draw::csv_field(name), step, x, y);
+    csv.add({panel, kind, name, step, x, y});
   };
   for (const Panel& panel : figure.panels) {
     for (const auto& mark : panel.marks) row(panel.title, "point", mark.label, 0, mark.x, mark.y);
@@ -331,7 +347,7 @@ std::string phase_csv(const PhaseFigure& figure) {
           side * (static_cast<double>(down) + 0.5));
     }
   }
-  return csv;
+  return std::move(csv).text();
 }
 
 }  // namespace normscope

@@ -9,6 +9,8 @@
 #include <optional>
 
 #include "normscope/error.h"
+#include "result/json_reader.h"
+#include "result/training.h"
 
 namespace normscope {
 namespace {
@@ -72,6 +74,46 @@ std::optional<Json> read_json(const fs::path& path) {
   }
 }
 
+// A visitor that takes the measures of a line which a series keeps.
+class MeasureTaker {
+ public:
+  explicit MeasureTaker(TrainingSeries::Row& row) : row_(row) { row_.values.fill(std::nan("")); }
+  template <class Field>
+  void operator()(const char* name, const Field& field, const char*, const Facts& = {}) {
+    if constexpr (std::is_same_v<Field, double>) {
+      for (std::size_t m = 0; m < row_.values.size(); ++m)
+        if (std::string_view(TrainingSeries::measures[m]) == name) row_.values[m] = field;
+    }
+  }
+  template <class Field>
+  void when(bool present, const char* name, const Field& field, const char* sentence, const Facts& = {}) {
+    if (present) (*this)(name, field, sentence);
+  }
+  template <class Field>
+  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
+               const Facts& = {}) {
+    when(kind && present, name, field, sentence);
+  }
+
+ private:
+  TrainingSeries::Row& row_;
+};
+
+struct LogLine {
+  std::string norm;
+  std::uint64_t seed;
+  TrainingSeries::Row row;
+};
+template <class Measures>
+LogLine line_of(const Json& json) {
+  TrainingLine<Measures> line;
+  JsonReader::read(json, "the line", line);
+  LogLine taken{shortened(line.run.norm), line.run.seed, {static_cast<double>(line.step), {}}};
+  MeasureTaker take(taken.row);
+  Measures::describe(take, line.measures);
+  return taken;
+}
+
 TrainingSeries& series_of(TrainingLog& log, const std::string& norm, std::uint64_t seed) {
   for (TrainingSeries& series : log.series) {
     if (series.seed == seed && series.norm == norm) return series;
@@ -80,7 +122,7 @@ TrainingSeries& series_of(TrainingLog& log, const std::string& norm, std::uint64
   return log.series.back();
 }
 
-TrainingLog read_log(const fs::path& path) {
+TrainingLog read_log(const fs::path& path, bool majority) {
   std::error_code unknown;
   TrainingLog log;
   if (!fs::exists(path, unknown)) return log;
@@ -95,16 +137,16 @@ TrainingLog read_log(const fs::path& path) {
     ++line;
     const auto length = static_cast<std::size_t>(std::max<std::streamsize>(1, file.gcount())) - 1;
     const Json json = file ? Json::parse(text.data(), text.data() + length, nullptr, false) : Json();
-    const auto step = json.is_object() ? number_of(json, "step") : std::nan("");
-    if (!std::isfinite(step))
+    LogLine read;
+    try {
+      read = majority ? line_of<MajorityMeasures<double>>(json) : line_of<TextMeasures>(json);
+    } catch (const InputError&) {
       throw InputError(fmt::format("'{}' line {} is not one that normscope wrote.", path.string(), line));
-    TrainingSeries& series = series_of(log, text_of(json, "norm"), count_of(json, "seed"));
+    }
+    TrainingSeries& series = series_of(log, read.norm, read.seed);
     if (log.series.size() > TrainingLog::most_series)
       throw InputError(fmt::format("'{}' holds more than {} runs.", path.string(), TrainingLog::most_series));
-    TrainingSeries::Row row{step, {}};
-    for (std::size_t m = 0; m < row.values.size(); ++m)
-      row.values[m] = number_of(json, TrainingSeries::measures[m]);
-    series.rows.push_back(row);
+    series.rows.push_back(read.row);
     if (++rows < TrainingLog::most_rows) continue;
     log.halve();
     rows = log.rows();
@@ -165,14 +207,9 @@ RunFiles read_run(const fs::path& directory) {
     if (!read) run.note = "results.json is too large to be read here; the run's own report shows it.";
     run.results = read.value_or(Json());
   }
-  if (run.command.starts_with("train ")) run.log = read_log(directory / "metrics.jsonl");
+  if (run.command.starts_with("train "))
+    run.log = read_log(directory / "metrics.jsonl", run.command == "train majority");
   return run;
-}
-
-double number_of(const Json& json, const char* name) {
-  if (!json.is_object()) return std::nan("");
-  const auto found = json.find(name);
-  return found != json.end() && found->is_number() ? found->get<double>() : std::nan("");
 }
 
 std::uint64_t count_of(const Json& json, const char* name) {

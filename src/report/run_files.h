@@ -51,9 +51,8 @@ struct RunFiles {
 // it cannot be read.
 RunFiles read_run(const std::filesystem::path& directory);
 
-// Members of what may be anyone's: NaN, 0 or empty if they are not there or of another kind. Texts are cut at
-// 2000 bytes.
-double number_of(const nlohmann::ordered_json& json, const char* name);
+// Members of what may be anyone's: 0 or empty if they are not there or of another kind. Texts are cut at 2000
+// bytes.
 std::uint64_t count_of(const nlohmann::ordered_json& json, const char* name);
 std::string text_of(const nlohmann::ordered_json& json, const char* name);
 // The member if it is there and an object, or an empty one.

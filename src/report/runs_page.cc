@@ -16,7 +16,9 @@
 #include "report/mask_page.h"
 #include "report/scan_page.h"
 #include "report/vocab_page.h"
+#include "result/columns.h"
 #include "result/json_reader.h"
+#include "result/json_writer.h"
 #include "result/paper.h"
 
 namespace normscope {
@@ -46,13 +48,10 @@ RunView paper_view(const PaperResult& result, const Provenance&) {
   RunView view;
   PageSection& section = view.section;
   std::map<std::string, std::size_t> verdicts;
-  section.claims = {"Claims", {{"where", "claim", "published", "measured", "verdict", "why"}}};
-  for (const ClaimResult& claim : result.claims) {
-    if (section.claims.rows.size() > kMostRows) break;
-    ++verdicts[claim.verdict];
-    section.claims.rows.push_back(
-        {claim.where, claim.claim, claim.published, claim.measured, claim.verdict, claim.why});
-  }
+  std::vector<ClaimResult> shown = result.claims;
+  shown.resize(std::min(shown.size(), kMostRows));
+  for (const ClaimResult& claim : shown) ++verdicts[claim.verdict];
+  section.claims = {"Claims", table_of(shown)};
   if (verdicts.empty()) throw InputError("there is no claim");
   for (const auto& [verdict, count] : verdicts)
     section.verdict += fmt::format("{}{}: {}", section.verdict.empty() ? "Claims: " : ", ", verdict, count);
@@ -97,6 +96,25 @@ RunView plain_view(const RunFiles& run) {
   if (table.rows.size() > 1) section.tables.push_back(std::move(table));
   return view;
 }
+
+// A run in the table at the top, and in the JSON.
+struct RunRow {
+  std::string run, command, state, seed, version, result;
+
+  static void describe(auto& visit, auto& self) {
+    visit("run", self.run, "its directory, as it was named");
+    visit("command", self.command, "that made it");
+    visit("state", self.state, "finished, or how far it is");
+    visit("seed", self.seed, "or the seeds of a training");
+    visit("version", self.version, "of the program that made it");
+    visit("result", self.result, "in a sentence", {.heading = "main result"});
+  }
+};
+struct RunRows {
+  std::vector<RunRow> runs;
+
+  static void describe(auto& visit, auto& self) { visit("runs", self.runs, "in the order they were named"); }
+};
 
 // What is known of a command's results: how they are read, and what is shown of them.
 struct Command {
@@ -302,17 +320,10 @@ Page RunsReport::page(const Provenance& provenance) const {
   Page page;
   page.title =
       runs_.size() == 1 ? "Report on " + runs_.front().name : fmt::format("Report on {} runs", runs_.size());
-  Json data = {{"runs", Json::array()}};
-  page.claims = {"The runs", {{"run", "command", "state", "seed", "version", "main result"}}};
-  for (const Known& run : runs_) {
-    page.claims.rows.push_back({run.name, run.command, run.state, run.seed, run.version, run.verdict});
-    data["runs"].push_back({{"run", run.name},
-                            {"command", run.command},
-                            {"state", run.state},
-                            {"seed", run.seed},
-                            {"version", run.version},
-                            {"result", run.verdict}});
-  }
+  RunRows rows;
+  for (const Known& run : runs_)
+    rows.runs.push_back({run.name, run.command, run.state, run.seed, run.version, run.verdict});
+  page.claims = {"The runs", table_of(rows.runs)};
   // What differs, command by command.
   std::map<std::string, std::vector<const Known*>> commands;
   for (const Known& run : runs_) commands[run.command].push_back(&run);
@@ -388,7 +399,8 @@ Page RunsReport::page(const Provenance& provenance) const {
   page.sections = sections_;
   page.footer = fmt::format("Report made by normscope {} ({}, {}); each run names the version that made it.",
                             provenance.version, provenance.commit, provenance.isa);
-  page.data = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  page.data = json_of(rows, -1);
+  page.data.pop_back();  // the newline
   return page;
 }
 

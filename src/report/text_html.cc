@@ -9,6 +9,7 @@
 #include "report/draw.h"
 #include "report/page.h"
 #include "report/text.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -94,6 +95,17 @@ std::string hint_of(const TextFigure& figure, const TextFigure::Token& token) {
   return words;
 }
 
+// A line of its CSV.
+struct TokenRow {
+  std::size_t index = 0;
+  TextFigure::Token token = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit("token", self.index, "counted from 0");
+    TextFigure::Token::describe(visit, self.token);
+  }
+};
+
 }  // namespace
 
 std::string text_html(const TextFigure& figure) {
@@ -129,15 +141,9 @@ std::string text_html(const TextFigure& figure) {
 }
 
 std::string text_csv(const TextFigure& figure) {
-  std::string csv = "token,text,value,kind,hint\n";
-  for (std::size_t i = 0; i < figure.tokens.size(); ++i) {
-    const TextFigure::Token& token = figure.tokens[i];
-    const bool known = token.value && std::isfinite(*token.value);
-    csv += fmt::format("{},{},{},{},{}\n", i, draw::csv_field(token.text),
-                       known ? fmt::format("{}", *token.value) : "", draw::csv_field(token.kind),
-                       draw::csv_field(token.hint));
-  }
-  return csv;
+  Csv<TokenRow> csv;
+  for (std::size_t i = 0; i < figure.tokens.size(); ++i) csv.add({i, figure.tokens[i]});
+  return std::move(csv).text();
 }
 
 }  // namespace normscope

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "result/columns.h"
+
 namespace normscope {
 namespace {
 
@@ -24,6 +26,37 @@ std::string covers_of(const VocabToken& token) {
   if (cover.size() > most) text += fmt::format(", … ({} in all)", cover.size());
   return text.empty() ? "–" : text;
 }
+
+std::string above(const std::optional<KeyThreshold>& threshold) {
+  return threshold ? fmt::format("{:.6g}", threshold->least) : "–";
+}
+
+std::string norms_of(const KeyAdvice& advice) {
+  std::string norms;
+  for (const NormAdvice& norm : advice.norms) norms += (norms.empty() ? "" : " ") + norm.norm;
+  return norms.empty() ? "–" : norms;
+}
+
+struct TokenRow {
+  const VocabToken& token;
+  bool advised = false;  // any of the table's tokens
+
+  static void describe(auto& visit, auto& self) {
+    const VocabToken& token = self.token;
+    const double size = token.verdict == Verdict::unselectable ? token.depth : token.margin;
+    visit("id", token.id, "row of the token");
+    visit("token", token.token.empty() ? "–" : token.token, "as the vocabulary spells it");
+    visit("verdict", token.verdict, "what hidden states can do with it");
+    visit("robust", token.robust, "whatever rounding did");
+    visit("margin or depth", token.verdict == Verdict::tied ? "–" : fmt::format("{:.4g}", size),
+          "how near it is to another verdict");
+    visit("covered by", covers_of(token), "a mixture of these, the heaviest first");
+    const KeyAdvice& advice = token.advice.value_or(KeyAdvice());
+    visit.when(self.advised, "a factor above", above(advice.scale), "makes it selectable");
+    visit.when(self.advised, "a bias above", above(advice.offset), "makes it selectable");
+    visit.when(self.advised, "a norm", norms_of(advice), "that makes it selectable");
+  }
+};
 
 std::vector<ReportTable> token_tables(const VocabResult& result) {
   std::vector<ReportTable> tables;
@@ -65,32 +98,12 @@ std::string vocab_verdict(const VocabResult& result) {
 ReportTable vocab_table(const std::string& title, const std::vector<VocabToken>& tokens, std::size_t most,
                         std::size_t whole) {
   const std::size_t shown = std::min(most, tokens.size());
-  ReportTable table{title, {{"id", "token", "verdict", "robust", "margin or depth", "covered by"}}};
+  std::vector<TokenRow> rows;
   const bool advised = std::any_of(tokens.begin(), tokens.end(),
                                    [](const VocabToken& token) { return token.advice.has_value(); });
-  if (advised) {
-    auto& header = table.rows[0];
-    header.insert(header.end(), {"a factor above", "a bias above", "a norm"});
-  }
+  for (std::size_t k = 0; k < shown; ++k) rows.push_back({tokens[k], advised});
+  ReportTable table{title, table_of(rows)};
   if (shown < whole) table.title += fmt::format(", {} of {}", shown, whole);
-  for (std::size_t k = 0; k < shown; ++k) {
-    const VocabToken& token = tokens[k];
-    const double size = token.verdict == Verdict::unselectable ? token.depth : token.margin;
-    table.rows.push_back({std::to_string(token.id), token.token.empty() ? "–" : token.token,
-                          name_of(token.verdict), token.robust ? "yes" : "no",
-                          token.verdict == Verdict::tied ? "–" : fmt::format("{:.4g}", size),
-                          covers_of(token)});
-    if (!advised) continue;
-    auto& row = table.rows.back();
-    const auto above = [](const std::optional<KeyThreshold>& threshold) {
-      return threshold ? fmt::format("{:.6g}", threshold->least) : std::string("–");
-    };
-    std::string norms;
-    if (token.advice)
-      for (const NormAdvice& norm : token.advice->norms) norms += (norms.empty() ? "" : " ") + norm.norm;
-    row.insert(row.end(), {token.advice ? above(token.advice->scale) : "–",
-                           token.advice ? above(token.advice->offset) : "–", norms.empty() ? "–" : norms});
-  }
   return table;
 }
 
@@ -118,17 +131,11 @@ RunView vocab_view(const VocabResult& result, const Provenance& made) {
   RunView view;
   view.section.verdict = vocab_verdict(result);
   view.section.paragraphs = {source + ". " + settings_text(made) + "."};
-  const KeysRun keys{
-      source,
-      "none",
-      false,
-      {{result.tokens, result.d, result.rank, result.counts, result.robust_counts, {}, {}, {}}}};
-  view.beside = keys_table(keys, 1);
-  view.beside.title = "Tokens by verdict";
-  for (auto& row : view.beside.rows) row.pop_back();  // margins: results.json has the smallest only
-  view.beside.rows[0][0] = "source";
-  view.beside.rows[0][1] = "tokens";
-  view.beside.rows[1][0] = result.settings.source;
+  const KeysRun keys{source,
+                     "none",
+                     false,
+                     {{result.tokens, result.d, result.rank, result.counts, result.robust_counts, {}, {}, {}}}};
+  view.beside = tokens_table(result.settings.source, keys);
   view.section.tables = token_tables(result);
   view.section.tables.insert(view.section.tables.begin(), view.beside);
   for (ReportTable& table : view.section.tables)

@@ -11,9 +11,11 @@
 //   };
 //
 // A visitor takes name, field, sentence and perhaps Facts, in order; `when` marks a field that is there only
-// under a condition, and is not null then. Visitors: json_writer.h, json_reader.h, schema.h. Fields may be
-// numbers, words, enumerations with name_of and values_of, optional ones (null if there is none), lists,
-// Named ones (an object with a member per entry), and structs that describe themselves.
+// under a condition, and is not null then; `of_kind` one that some structs of the type have and others never
+// do (texts of a classifier, tokens of a language model). Visitors: json_writer.h, json_reader.h, schema.h, columns.h,
+// ranges.h, setting_words.h. Fields may be numbers, words, enumerations with name_of and values_of, optional ones (null if
+// there is none), lists, Named ones (an object with a member per entry), AnyJson, and structs that
+// describe themselves.
 #include <concepts>
 #include <cstddef>
 #include <limits>
@@ -41,7 +43,8 @@ struct Facts {
   struct {
     const char *field = nullptr, *words = nullptr;
   } only_if = {};
-  const char* with = nullptr;  // a field that is there, too
+  const char* with = nullptr;     // a field that is there, too
+  const char* heading = nullptr;  // of its column in a table; null: the name
 };
 
 // Visits nothing; only there to ask whether something can be visited.
@@ -57,6 +60,11 @@ template <class T>
 concept NamedEnumeration = std::is_enum_v<T> && requires(T value) {
   { name_of(value) } -> std::convertible_to<std::string>;
   { values_of(value) } -> std::convertible_to<std::span<const T>>;
+};
+
+// A value of any kind, as JSON: options of whatever command.
+struct AnyJson {
+  std::string text = "null";
 };
 
 // A member for each entry, in order.

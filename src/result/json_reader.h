@@ -34,6 +34,10 @@ class JsonReader {
   void when(bool, const char* name, Field& field, const char*, const Facts& = {}) {
     if (const auto found = object_.find(name); found != object_.end()) take(name, *found, field);
   }
+  template <class Field>
+  void of_kind(bool, bool, const char* name, Field& field, const char* sentence, const Facts& = {}) {
+    when(true, name, field, sentence);
+  }
   // To be called last: what nobody asked for.
   void require_all_known() const {
     for (const auto& [name, ignored] : object_.items())
@@ -63,6 +67,8 @@ class JsonReader {
         read(json[i], fmt::format("{}[{}]", place, i), each);
         into.push_back(std::move(each));
       }
+    } else if constexpr (std::is_same_v<T, AnyJson>) {
+      into.text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     } else if constexpr (NamedEnumeration<T>) {
       read_name(json, place, into);
     } else if constexpr (std::is_same_v<T, bool>) {

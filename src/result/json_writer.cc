@@ -1,5 +1,6 @@
 #include "result/json_writer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace normscope {
@@ -35,6 +36,17 @@ void JsonWriter::whole(std::int64_t value) {
 }
 void JsonWriter::text(std::string_view value) {
   put(dumped(nlohmann::json(value)));
+}
+
+void JsonWriter::any(std::string_view json) {
+  const std::string lines = nlohmann::ordered_json::parse(json).dump(
+      indent_, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  for (std::size_t begin = 0; begin <= lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+    if (begin > 0) new_line();
+    put(std::string_view(lines).substr(begin, end - begin));
+    begin = end + 1;
+  }
 }
 
 void JsonWriter::open(char bracket) {

@@ -29,6 +29,11 @@ class JsonWriter {
   void when(bool present, const char* name, const Field& field, const char* sentence, const Facts& = {}) {
     if (present) (*this)(name, field, sentence);
   }
+  template <class Field>
+  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
+               const Facts& = {}) {
+    when(kind && present, name, field, sentence);
+  }
 
   template <class T>
   void value(const T& given) {
@@ -47,6 +52,8 @@ class JsonWriter {
       open('[');
       for (const typename Kind::Inner& each : given) next(), value(each);
       close(']');
+    } else if constexpr (std::is_same_v<T, AnyJson>) {
+      any(given.text);
     } else if constexpr (NamedEnumeration<T>) {
       text(name_of(given));
     } else if constexpr (std::is_same_v<T, bool>) {
@@ -71,6 +78,7 @@ class JsonWriter {
   void whole(std::uint64_t value);
   void whole(std::int64_t value);
   void text(std::string_view value);
+  void any(std::string_view json);
   void put(std::string_view scalar);
   void open(char bracket);
   void close(char bracket);

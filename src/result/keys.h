@@ -13,13 +13,13 @@ namespace normscope {
 struct KeyResult {
   std::size_t index = 0;
   KeyVerdict key;
-  bool checked = false;  // certificates were to be verified
+  std::optional<bool> verified = {};  // none: nobody asked
   std::optional<KeyAdvice> advice = {};
 
   static void describe(auto& visit, auto& self) {
     visit("index", self.index, "row of the key in its set");
     KeyVerdict::describe(visit, self.key);
-    visit.when(self.checked, "verified", self.key.verified,
+    visit.when(self.verified.has_value(), "verified", self.verified,
                "the certificate was checked in rational arithmetic");
     visit.when(self.advice.has_value(), "advice", self.advice, "what would make the key selectable");
   }

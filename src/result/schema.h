@@ -11,31 +11,37 @@
 
 namespace normscope {
 
-// A visitor of describe.h that notes names, types, sentences and facts.
+// A visitor of describe.h that notes names, types, sentences and facts. What it visits is an example of its kind: a
+// field of another kind is never there, and one of this kind that the example has always is.
 class SchemaWriter {
  public:
   using Json = nlohmann::ordered_json;
 
   template <class Field>
-  void operator()(const char* name, const Field&, const char* sentence, const Facts& facts = {}) {
+  void operator()(const char* name, const Field& field, const char* sentence, const Facts& facts = {}) {
     required_.push_back(name);
-    add<Field>(name, sentence, facts);
+    add(name, field, sentence, facts);
   }
   template <class Field>
-  void when(bool, const char* name, const Field&, const char* sentence, const Facts& facts = {}) {
+  void when(bool, const char* name, const Field& field, const char* sentence, const Facts& facts = {}) {
     if constexpr (FieldKind<Field>::optional)
-      add<typename FieldKind<Field>::Inner>(name, sentence, facts);
+      add(name, field.value_or(typename FieldKind<Field>::Inner()), sentence, facts);
     else
-      add<Field>(name, sentence, facts);
+      add(name, field, sentence, facts);
+  }
+  template <class Field>
+  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
+               const Facts& facts = {}) {
+    if (kind && present) required_.push_back(name);
+    if (kind) when(present, name, field, sentence, facts);
   }
 
   template <class T>
-  static Json of() {
+  static Json of(const T& example) {
     using Kind = FieldKind<T>;
     if constexpr (Described<T>) {
       SchemaWriter writer;
-      const T plain{};
-      T::describe(writer, plain);
+      T::describe(writer, example);
       Json schema = {{"type", "object"},
                      {"required", writer.required_},
                      {"additionalProperties", false},
@@ -43,14 +49,20 @@ class SchemaWriter {
       if (!writer.rules_.empty()) schema["allOf"] = writer.rules_;
       return schema;
     } else if constexpr (Kind::optional) {
-      Json schema = of<typename Kind::Inner>();
+      Json schema = of(example.value_or(typename Kind::Inner()));
       if (schema.contains("enum")) schema["enum"].push_back(nullptr);
       if (schema.contains("type") && schema["type"].is_string()) schema["type"] = {schema["type"], "null"};
       return schema;
     } else if constexpr (Kind::named) {
-      return {{"type", "object"}, {"additionalProperties", of<typename Kind::Inner>()}};
+      return {
+          {"type", "object"},
+          {"additionalProperties", of(example.empty() ? typename Kind::Inner() : example.front().second)}};
     } else if constexpr (Kind::list) {
-      return {{"type", "array"}, {"items", of<typename Kind::Inner>()}};
+      return {
+          {"type", "array"},
+          {"items", of<typename Kind::Inner>(example.empty() ? typename Kind::Inner() : example.front())}};
+    } else if constexpr (std::is_same_v<T, AnyJson>) {
+      return Json::object();
     } else if constexpr (NamedEnumeration<T>) {
       Json names = Json::array();
       for (const T value : values_of(T{})) names.push_back(name_of(value));
@@ -70,17 +82,18 @@ class SchemaWriter {
 
  private:
   template <class Field>
-  void add(const char* name, const char* sentence, const Facts& facts) {
+  void add(const char* name, const Field& field, const char* sentence, const Facts& facts) {
     Json& property = properties_[name] = {{"description", sentence}};
-    property.update(of<Field>());
+    property.update(of(field));
     Json* each = &property;
     while (each->contains("items")) each = &(*each)["items"];
-    const bool ranged = std::isfinite(facts.low) || std::isfinite(facts.high);
-    if ((facts.finite || ranged) && !facts.or_null && !FieldKind<Field>::optional &&
+    const bool ranged = std::isfinite(facts.low) || std::isfinite(facts.high),
+               object = each->contains("properties");
+    if ((facts.finite || ranged) && !facts.or_null && !FieldKind<Field>::optional && !object &&
         (*each)["type"] != "integer")
       (*each)["type"] = "number";
-    if (std::isfinite(facts.low)) (*each)["minimum"] = static_cast<std::int64_t>(facts.low);
-    if (std::isfinite(facts.high)) (*each)["maximum"] = static_cast<std::int64_t>(facts.high);
+    if (std::isfinite(facts.low) && !object) (*each)["minimum"] = static_cast<std::int64_t>(facts.low);
+    if (std::isfinite(facts.high) && !object) (*each)["maximum"] = static_cast<std::int64_t>(facts.high);
     if (facts.pattern != nullptr) (*each)["pattern"] = facts.pattern;
     if (facts.always != nullptr) property = {{"description", sentence}, {"const", facts.always}};
     if (facts.least > 0) property["minItems"] = facts.least;
@@ -106,12 +119,14 @@ class SchemaWriter {
   Json required_ = Json::array(), properties_ = Json::object(), rules_ = Json::array();
 };
 
+// example: as SchemaWriter has it.
 template <Described T>
-nlohmann::ordered_json schema_of(const std::string& title, const std::string& sentence = {}) {
+nlohmann::ordered_json schema_of(const std::string& title, const std::string& sentence = {},
+                                 const T& example = {}) {
   nlohmann::ordered_json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                                    {"title", title}};
   if (!sentence.empty()) schema["description"] = sentence;
-  schema.update(SchemaWriter::of<T>());
+  schema.update(SchemaWriter::of(example));
   return schema;
 }
 

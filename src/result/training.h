@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -79,35 +80,34 @@ struct TrainingMade {
   double seconds = 0;
 
   static void describe(auto& visit, auto& self) {
-    visit("version", self.made.version, "of the program");
-    visit("commit", self.made.commit, "it was built from");
-    visit("isa", self.made.isa, "instruction set the kernels ran with");
-    visit("threads", self.made.threads, "used; results do not depend on it");
-    visit("seconds", self.seconds, "of training and evaluation");
+    Provenance::describe_program(visit, self.made);
+    visit("threads", self.made.threads, "used; results do not depend on it", {.low = 1});
+    visit("seconds", self.seconds, "of training and evaluation", {.low = 0});
   }
 };
 
 // The settings of a majority training, as resolved.
 struct MajorityUsed : MajoritySettings {
   static void describe(auto& visit, auto& self) {
-    visit("classes", self.task.classes, "token types");
-    visit("length", self.task.length, "tokens of a sequence");
-    visit("samples", self.task.samples, "sequences");
-    visit("margin", self.task.margin, "least lead of the majority, in tokens");
-    visit("assignments", self.task.assignments, "sequences made of each partition");
-    visit("dim", self.dimension, "width d of the encoder");
-    visit("heads", self.heads, "of attention");
-    visit("layers", self.layers, "of the encoder");
-    visit("feed_forward", self.feed_forward, "width of the hidden part");
-    visit("mask", self.mask, "by name");
-    visit("batch", self.batch, "sequences of a step");
-    visit("learning_rate", self.adam.learning_rate, "of Adam, at the start");
+    visit("classes", self.task.classes, "token types", {.low = 1});
+    visit("length", self.task.length, "tokens of a sequence", {.low = 1});
+    visit("samples", self.task.samples, "sequences", {.low = 1});
+    visit("margin", self.task.margin, "least lead of the majority, in tokens", {.low = 1});
+    visit("assignments", self.task.assignments, "sequences made of each partition", {.low = 1});
+    visit("dim", self.dimension, "width d of the encoder", {.low = 1});
+    visit("heads", self.heads, "of attention", {.low = 1});
+    visit("layers", self.layers, "of the encoder", {.low = 1});
+    visit("feed_forward", self.feed_forward, "width of the hidden part", {.low = 1});
+    visit("mask", self.mask, "by name", {.pattern = "."});
+    visit("batch", self.batch, "sequences of a step", {.low = 1});
+    visit("learning_rate", self.adam.learning_rate, "of Adam, at the start", {.low = 0});
     visit("decay_steps", self.adam.schedule.steps, "the step from which on the learning rate is 0");
-    visit("weight_decay", self.adam.weight_decay, "decoupled");
-    visit("clip", self.adam.clip, "largest norm of the gradient; 0: no limit");
+    visit("weight_decay", self.adam.weight_decay, "decoupled", {.low = 0});
+    visit("clip", self.adam.clip, "largest norm of the gradient; 0: no limit", {.low = 0});
     visit("steps", self.steps, "of training");
-    visit("evaluate_every", self.evaluate_every, "steps between two records");
-    visit("stop_accuracy", self.stop_accuracy, "a run ends at this test accuracy; above 1: never");
+    visit("evaluate_every", self.evaluate_every, "steps between two records", {.low = 1});
+    visit("stop_accuracy", self.stop_accuracy, "a run ends at this test accuracy; above 1: never",
+          {.low = 0});
     visit("data_seed", self.data_seed, "of the sequences; null: that of the run");
     visit("path", self.path, "how gradients are computed");
   }
@@ -120,14 +120,18 @@ struct MajorityMeasures {
       attention_entropy{}, attention_distance{};
 
   static void describe(auto& visit, auto& self) {
-    visit("train_loss", self.train_loss, "mean cross-entropy since the evaluation before, in nats");
-    visit("test_loss", self.test_loss, "mean cross-entropy of the held-out sequences");
-    visit("accuracy", self.accuracy, "share of positions that are right");
-    visit("sequence_accuracy", self.sequence_accuracy, "share of sequences right at every position");
-    visit("angle_mean", self.angle_mean, "of the first layer's queries to 1, in degrees");
-    visit("angle_sd", self.angle_sd, "its standard deviation over tokens and heads");
-    visit("attention_entropy", self.attention_entropy, "of the attention rows, in nats");
-    visit("attention_distance", self.attention_distance, "their total variation distance from uniform");
+    visit("train_loss", self.train_loss, "mean cross-entropy since the evaluation before, in nats",
+          {.low = 0, .or_null = true});
+    visit("test_loss", self.test_loss, "mean cross-entropy of the held-out sequences", {.low = 0});
+    visit("accuracy", self.accuracy, "share of positions that are right", {.low = 0, .high = 1});
+    visit("sequence_accuracy", self.sequence_accuracy, "share of sequences right at every position",
+          {.low = 0, .high = 1});
+    visit("angle_mean", self.angle_mean, "of the first layer's queries to 1, in degrees",
+          {.low = 0, .high = 90});
+    visit("angle_sd", self.angle_sd, "its standard deviation over tokens and heads", {.low = 0, .high = 90});
+    visit("attention_entropy", self.attention_entropy, "of the attention rows, in nats", {.low = 0});
+    visit("attention_distance", self.attention_distance, "their total variation distance from uniform",
+          {.low = 0, .high = 1});
   }
 };
 
@@ -146,6 +150,9 @@ struct MajorityPlan {
   }
 };
 
+// Losses whose first step is told.
+inline constexpr std::string_view kLossMarks[] = {"1.0", "0.5", "0.2"};
+
 struct MajorityRunResult {
   PlannedRun run;
   std::size_t parameters = 0;
@@ -157,13 +164,15 @@ struct MajorityRunResult {
 
   static void describe(auto& visit, auto& self) {
     PlannedRun::describe(visit, self.run);
-    visit("parameters", self.parameters, "their number");
+    visit("parameters", self.parameters, "their number", {.low = 1});
     visit("step", self.step, "of the last evaluation, which the measures are of");
     MajorityMeasures<double>::describe(visit, self.measures);
     visit.when(self.diverged, "diverged", self.diverged, "the loss became infinite");
     visit("keys_out_of_plane", self.keys_out_of_plane,
-          "share of the keys' squared length outside their best hyperplane through the origin");
-    visit("steps_to", self.steps_to, "the first evaluation whose train_loss is at most this; null: none");
+          "share of the keys' squared length outside their best hyperplane through the origin",
+          {.low = 0, .high = 1});
+    visit("steps_to", self.steps_to, "the first evaluation whose train_loss is at most this; null: none",
+          {.members = kLossMarks});
   }
 };
 
@@ -175,9 +184,10 @@ struct MajorityNormResult {
 
   static void describe(auto& visit, auto& self) {
     visit("norm", self.norm, "by name");
-    visit("runs", self.runs, "of this norm");
+    visit("runs", self.runs, "of this norm", {.low = 1});
     MajorityMeasures<MeanResult>::describe(visit, self.measures);
-    visit("steps_to", self.steps_to, "of those that got there; a mean only if all did");
+    visit("steps_to", self.steps_to, "of those that got there; a mean only if all did",
+          {.members = kLossMarks});
   }
 };
 
@@ -190,12 +200,13 @@ struct MajorityResult {
 
   static void describe(auto& visit, auto& self) {
     std::string command = "train majority";
-    visit("command", command, "train majority");
+    visit("command", command, "train majority", {.always = "train majority"});
     TrainingMade::describe(visit, self.made);
-    visit("ms_per_step", self.ms_per_step, "over the steps of all runs; null: there was none to do");
+    visit("ms_per_step", self.ms_per_step, "over the steps of all runs; null: there was none to do",
+          {.low = 0, .or_null = true});
     visit("settings", self.settings, "every option as resolved");
-    visit("runs", self.runs, "one for each norm and seed");
-    visit("norms", self.norms, "means over the seeds of each norm");
+    visit("runs", self.runs, "one for each norm and seed", {.least = 1});
+    visit("norms", self.norms, "means over the seeds of each norm", {.least = 1});
   }
 };
 
@@ -243,31 +254,34 @@ struct TextUsed : TextTrainingSettings {
 
   static void describe(auto& visit, auto& self) {
     auto& model = self.spec.model;
-    visit("model", model.family, "gpt2 or bert");
+    visit("model", model.family, "gpt2 or bert", {.always = self.classifies() ? "bert" : "gpt2"});
     if constexpr (!std::is_const_v<std::remove_reference_t<decltype(self)>>) self.take_as_published();
-    visit("vocabulary", model.vocabulary, "tokens that the tokenizer knows");
-    visit("dim", model.block.width, "width d of the model");
-    visit("layers", model.layers, "of the model");
-    visit("heads", model.block.heads, "of attention");
-    visit("feed_forward", model.block.feed_forward, "width of the hidden part");
-    visit("positions", model.positions, "of the table of positions");
-    visit("dropout", model.block.dropout, "share of numbers that it leaves out");
+    visit("vocabulary", model.vocabulary, "tokens that the tokenizer knows", {.low = 1});
+    visit("dim", model.block.width, "width d of the model", {.low = 1});
+    visit("layers", model.layers, "of the model", {.low = 1});
+    visit("heads", model.block.heads, "of attention", {.low = 1});
+    visit("feed_forward", model.block.feed_forward, "width of the hidden part", {.low = 1});
+    visit("positions", model.positions, "of the table of positions", {.low = 1});
+    visit("dropout", model.block.dropout, "share of numbers that it leaves out", {.low = 0, .high = 1});
     visit("norm_affine", model.block.norm.affine, "gain and bias before attention are trained");
     visit("query_key_value_bias", self.spec.query_key_value_bias, "it is trained");
-    visit("classes", self.spec.classes, "of a classifier; 0: a language model");
-    visit("batch", self.batch, "texts of a step");
-    visit("context", self.context, "tokens of a text, or the most of one");
-    visit("learning_rate", self.adam.learning_rate, "of AdamW, at its peak");
+    visit("classes", self.spec.classes, "of a classifier; 0: a language model",
+          {.low = self.classifies() ? 2.0 : 0, .high = self.classifies() ? 1000.0 : 0});
+    visit("batch", self.batch, "texts of a step", {.low = 1});
+    visit("context", self.context, "tokens of a text, or the most of one", {.low = 1});
+    visit("learning_rate", self.adam.learning_rate, "of AdamW, at its peak", {.low = 0});
     visit("schedule", self.adam.schedule.kind, "of the learning rate, after warmup");
     visit("warmup", self.adam.schedule.warmup, "steps over which the learning rate rises from 0");
-    visit("decay_steps", self.adam.schedule.steps, "the step from which on the learning rate is 0");
-    visit("weight_decay", self.adam.weight_decay, "decoupled");
-    visit("clip", self.adam.clip, "largest norm of the gradient; 0: no limit");
+    visit("decay_steps", self.adam.schedule.steps, "the step from which on the learning rate is 0",
+          {.low = 1});
+    visit("weight_decay", self.adam.weight_decay, "decoupled", {.low = 0});
+    visit("clip", self.adam.clip, "largest norm of the gradient; 0: no limit", {.low = 0});
     visit("steps", self.steps, "of training");
-    visit("evaluate_every", self.evaluate_every, "steps between two records");
-    visit("text", self.text, "description of the texts, for people");
-    visit("tokenizer", self.tokenizer, "its description, for people");
-    visit("content_hash", self.content_hash, "of the tokens; a run goes on only with the same");
+    visit("evaluate_every", self.evaluate_every, "steps between two records", {.low = 1});
+    visit("text", self.text, "description of the texts, for people", {.pattern = "."});
+    visit("tokenizer", self.tokenizer, "its description, for people", {.pattern = "."});
+    visit("content_hash", self.content_hash, "of the tokens; a run goes on only with the same",
+          {.pattern = self.classifies() ? "^[0-9a-f]{32}$" : "^[0-9a-f]{16}$"});
   }
 
  private:
@@ -288,14 +302,17 @@ struct TextMeasures {
   bool held_out() const { return held_out_targets > 0; }
 
   static void describe(auto& visit, auto& self) {
-    visit("train_loss", self.train_loss, "mean cross-entropy since the evaluation before, in nats");
-    visit.when(self.held_out(), "held_out_loss", self.held_out_loss,
-               "the same of what is held out or tested");
-    visit.when(self.held_out() && self.texts, "accuracy", self.accuracy,
-               "share of texts whose class is right");
-    visit.when(self.held_out(), "held_out_targets", self.held_out_targets, "tokens or texts of that mean");
-    visit.when(self.texts.has_value(), "texts", self.texts, "seen in training");
-    visit.when(self.tokens.has_value(), "tokens", self.tokens, "seen in training");
+    visit("train_loss", self.train_loss, "mean cross-entropy since the evaluation before, in nats",
+          {.low = 0, .or_null = true});
+    visit.of_kind(true, self.held_out(), "held_out_loss", self.held_out_loss,
+                  "the same of what is held out or tested",
+                  {.low = 0, .or_null = true, .with = "held_out_targets"});
+    visit.of_kind(self.texts.has_value(), self.held_out(), "accuracy", self.accuracy,
+                  "share of texts whose class is right", {.low = 0, .high = 1});
+    visit.of_kind(true, self.held_out(), "held_out_targets", self.held_out_targets,
+                  "tokens or texts of that mean", {.low = 1, .with = "held_out_loss"});
+    visit.of_kind(self.texts.has_value(), true, "texts", self.texts, "seen in training");
+    visit.of_kind(self.tokens.has_value(), true, "tokens", self.tokens, "seen in training");
   }
 };
 
@@ -332,20 +349,24 @@ struct TextsFound {
 
   static void describe(auto& visit, auto& self) {
     const bool labelled = !self.classes.empty();
-    visit("source", self.source, "a corpus by name, or files");
-    visit("description", self.description, "the same for people");
+    visit("source", self.source, "a corpus by name, or files",
+          {.pattern = labelled ? "^(imdb|grammar|files)$" : "^(imdb|gutenberg|grammar|files)$"});
+    visit("description", self.description, "the same for people", {.pattern = "."});
     visit("generated", self.generated, "written by the grammar, not real text");
-    visit("tokenizer", self.tokenizer, "for people: which, and how many tokens it has");
-    visit.when(!labelled, "training_tokens", self.training_tokens, "tokens to train on");
-    visit.when(!labelled, "held_out_tokens", self.held_out_tokens, "those at the end that are not");
-    visit.when(!labelled, "documents", self.documents, "of which something was read");
-    visit.when(!labelled, "bytes", self.bytes, "of text that was read");
-    visit.when(!labelled, "whole", self.whole, "false: the corpus has more");
-    visit.when(labelled, "training_texts", self.training_texts, "texts to train on");
-    visit.when(labelled, "test_texts", self.test_texts, "texts that each record is tested on");
-    visit.when(labelled, "cut_texts", self.cut_texts, "of both, longer than context");
-    visit.when(labelled, "repeated_texts", self.repeated_texts, "left out of training, for they are tested");
-    visit.when(labelled, "classes", self.classes, "the labels, in the order of the model's outputs");
+    visit("tokenizer", self.tokenizer, "for people: which, and how many tokens it has", {.pattern = "."});
+    visit.of_kind(!labelled, true, "training_tokens", self.training_tokens, "tokens to train on", {.low = 2});
+    visit.of_kind(!labelled, true, "held_out_tokens", self.held_out_tokens, "those at the end that are not");
+    visit.of_kind(!labelled, true, "documents", self.documents, "of which something was read", {.low = 1});
+    visit.of_kind(!labelled, true, "bytes", self.bytes, "of text that was read", {.low = 1});
+    visit.of_kind(!labelled, true, "whole", self.whole, "false: the corpus has more");
+    visit.of_kind(labelled, true, "training_texts", self.training_texts, "texts to train on", {.low = 1});
+    visit.of_kind(labelled, true, "test_texts", self.test_texts, "texts that each record is tested on",
+                  {.low = 1});
+    visit.of_kind(labelled, true, "cut_texts", self.cut_texts, "of both, longer than context");
+    visit.of_kind(labelled, true, "repeated_texts", self.repeated_texts,
+                  "left out of training, for they are tested");
+    visit.of_kind(labelled, true, "classes", self.classes, "the labels, in the order of the model's outputs",
+                  {.least = 2, .most = 1000});
   }
 };
 
@@ -353,7 +374,7 @@ struct TroubleResult : LossTrouble {
   static void describe(auto& visit, auto& self) {
     visit("kind", self.kind, "a number that is not finite, or a loss that rose and stayed high");
     visit("step", self.step, "where it began");
-    visit("loss", self.loss, "there; null: not finite");
+    visit("loss", self.loss, "there; null: not finite", {.low = 0, .or_null = true});
     visit("tensor", self.tensor, "not finite, or with the largest gradient; empty: only the loss is");
   }
 };
@@ -369,13 +390,14 @@ struct TextRunResult {
 
   static void describe(auto& visit, auto& self) {
     PlannedRun::describe(visit, self.run);
-    visit("parameters", self.parameters, "their number");
+    visit("parameters", self.parameters, "their number", {.low = 1});
     visit("step", self.step, "of the last evaluation, which the measures are of");
     TextMeasures::describe(visit, self.measures);
-    visit.when(self.measures.held_out() && self.measures.tokens, "perplexity", self.perplexity,
-               "exp of held_out_loss");
+    visit.of_kind(self.measures.tokens.has_value(), self.measures.held_out(), "perplexity", self.perplexity,
+                  "exp of held_out_loss", {.low = 1, .or_null = true, .with = "held_out_loss"});
     visit.when(self.trouble.has_value(), "trouble", self.trouble, "why the run stopped before its end");
-    visit.when(self.model.has_value(), "model", self.model, "where in the run directory the model is");
+    visit.when(self.model.has_value(), "model", self.model, "where in the run directory the model is",
+               {.pattern = "^models/.+-seed[0-9]+(-step[0-9]+)?$"});
   }
 };
 
@@ -390,9 +412,9 @@ struct TextNormResult {
     visit("runs", self.runs, "of this norm, without those with trouble");
     visit("train_loss", self.train_loss, "over these");
     visit("held_out_loss", self.held_out_loss, "over these");
-    visit.when(self.accuracy.has_value(), "accuracy", self.accuracy,
-               "over these; of one run with the interval of a share of texts");
-    visit.when(self.perplexity.has_value(), "perplexity", self.perplexity, "over these");
+    visit.of_kind(self.accuracy.has_value(), true, "accuracy", self.accuracy,
+                  "over these; of one run with the interval of a share of texts");
+    visit.of_kind(self.perplexity.has_value(), true, "perplexity", self.perplexity, "over these");
   }
 };
 
@@ -406,13 +428,33 @@ struct TextResult {
   std::vector<TextNormResult> norms;
 
   static void describe(auto& visit, auto& self) {
-    visit("command", self.command, "train lm or train sentiment");
+    visit("command", self.command, "train lm or train sentiment",
+          {.always = self.settings.classifies() ? "train sentiment" : "train lm"});
     TrainingMade::describe(visit, self.made);
-    visit("tokens_per_second", self.tokens_per_second, "of training; null: there was no step to do");
+    visit("tokens_per_second", self.tokens_per_second, "of training; null: there was no step to do",
+          {.low = 0, .or_null = true});
     visit("settings", self.settings, "every option as resolved");
     visit("data", self.data, "the texts");
-    visit("runs", self.runs, "one for each norm and seed");
-    visit("norms", self.norms, "means over the seeds of each norm");
+    visit("runs", self.runs, "one for each norm and seed", {.least = 1});
+    visit("norms", self.norms, "means over the seeds of each norm", {.least = 1});
+  }
+
+  // What a result of each kind has at least: what is trained on texts is held out only if that is asked for.
+  static TextResult of_a_language_model() {
+    TextResult result;
+    result.runs.emplace_back().measures.tokens = 0;
+    result.norms.emplace_back().perplexity.emplace();
+    return result;
+  }
+  static TextResult of_a_classifier() {
+    TextResult result;
+    result.settings.spec.classes = 2;
+    result.data.classes = {"no", "yes"};
+    TextMeasures& measures = result.runs.emplace_back().measures;
+    measures.texts = 0;
+    measures.held_out_targets = 1;
+    result.norms.emplace_back().accuracy.emplace();
+    return result;
   }
 };
 

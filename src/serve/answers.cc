@@ -6,8 +6,8 @@
 
 #include "core/read_number.h"
 #include "embedded.h"
-#include "record/json.h"
 #include "report/curves.h"
+#include "result/json_writer.h"
 #include "serve/metrics.h"
 #include "serve/pages.h"
 #include "serve/request.h"
@@ -141,6 +141,27 @@ Answer metrics_answer(const Site& site, std::string_view target) {
   return given;
 }
 
+// A log as a drawing, and what its reader may choose.
+struct CurvesAnswer {
+  std::string next, state;
+  std::size_t lines = 0;
+  double step = 0;
+  bool complete = false;
+  std::vector<std::string> names, seeds;
+  std::string svg;
+
+  static void describe(auto& visit, auto& self) {
+    visit("next", self.next, "bytes of the log that were read");
+    visit("state", self.state, "of the run");
+    visit("lines", self.lines, "that were read");
+    visit("step", self.step, "the last");
+    visit("complete", self.complete, "false: the log is longer than what is read");
+    visit("names", self.names, "of series");
+    visit("seeds", self.seeds, "of series");
+    visit("svg", self.svg, "the drawing");
+  }
+};
+
 Answer curves_answer(const Site& site, std::string_view target) {
   const auto log = log_of(site, target);
   if (!log) return refusal(404, "run must name a run with a metrics.jsonl, such as run=0/fig2.");
@@ -156,22 +177,21 @@ Answer curves_answer(const Site& site, std::string_view target) {
   const Metrics metrics = read_metrics(*lines);
   const CurveChoice choice{query_value(target, "name").value_or(""),
                            query_value(target, "seed").value_or("mean")};
-  Json names = Json::array(), seeds = Json::array();
+  CurvesAnswer curves{.next = next,
+                      .state = std::string(word(log->state)),
+                      .lines = metrics.lines,
+                      .step = metrics.last_step,
+                      .complete = log->file.size <= kLargestLog,
+                      .names = {},
+                      .seeds = {},
+                      .svg = curves_svg(metrics_figure(metrics, choice))};
   std::set<std::string> known_names = {""}, known_seeds = {""};
   for (const Metrics::Series& series : metrics.series) {
-    if (known_names.insert(series.name).second) names.push_back(series.name);
-    if (known_seeds.insert(series.seed).second) seeds.push_back(series.seed);
+    if (known_names.insert(series.name).second) curves.names.push_back(series.name);
+    if (known_seeds.insert(series.seed).second) curves.seeds.push_back(series.seed);
   }
   given.type = "application/json";
-  given.body = json_text({{"next", next},
-                          {"state", word(log->state)},
-                          {"lines", metrics.lines},
-                          {"step", metrics.last_step},
-                          {"complete", log->file.size <= kLargestLog},
-                          {"names", std::move(names)},
-                          {"seeds", std::move(seeds)},
-                          {"svg", curves_svg(metrics_figure(metrics, choice))}},
-                         -1);
+  given.body = json_of(curves, -1);
   return given;
 }
 

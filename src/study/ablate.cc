@@ -241,6 +241,7 @@ std::string verdict_of(const AblateResult& result) {
 }  // namespace
 
 AblatePlan plan_ablate(const AblateOptions& options, const Context& context) {
+  check_options(options);
   AblatePlan plan;
   AblateSettings& settings = plan.settings;
   settings.changes = parse_changes(options);

@@ -6,9 +6,9 @@
 
 #include "result/ablate.h"
 #include "result/model_on_text.h"
+#include "result/options.h"
 #include "study/context.h"
 #include "study/model_text.h"
-#include "study/options.h"
 
 namespace normscope {
 

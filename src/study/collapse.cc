@@ -406,6 +406,7 @@ void require_goes_with_model(const CollapseOptions& options) {
 
 CollapsePlan plan_collapse(CollapseOptions options, const std::optional<GivenModel>& model,
                            std::uint64_t seed) {
+  check_options(options);
   CollapsePlan plan;
   CollapseSettings& settings = plan.settings;
   settings = common_settings(options, seed);

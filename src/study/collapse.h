@@ -8,8 +8,8 @@
 #include "normscope/collapse.h"
 #include "normscope/tokenizer.h"
 #include "result/collapse.h"
+#include "result/options.h"
 #include "study/context.h"
-#include "study/options.h"
 
 namespace normscope {
 

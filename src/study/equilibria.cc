@@ -132,6 +132,7 @@ EquilibriaResult result_of(const EquilibriaRun& run, double seconds) {
 }  // namespace
 
 EquilibriaSettings plan_equilibria(const EquilibriaOptions& options) {
+  check_options(options);
   EquilibriaSettings settings;
   for (const std::string_view part : split(options.w, ',')) {
     const double w = parse_number(part, "--w", -1e300, 1e300);

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "result/equilibria.h"
+#include "result/options.h"
 #include "study/context.h"
-#include "study/options.h"
 
 namespace normscope {
 

@@ -54,6 +54,7 @@ HeatmapResult result_of(const HeatmapRun& run, const HeatmapSettings& settings, 
 }  // namespace
 
 HeatmapSettings plan_heatmap(const HeatmapStudyOptions& options) {
+  check_options(options);
   HeatmapSettings settings;
   settings.n = parse_range(options.n, "--n", 1, HeatmapOptions::most_keys, kMostCells);
   settings.d = parse_range(options.d, "--d", 1, HeatmapOptions::most_dimensions, kMostCells);

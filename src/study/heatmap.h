@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "result/heatmap.h"
+#include "result/options.h"
 #include "study/context.h"
-#include "study/options.h"
 
 namespace normscope {
 

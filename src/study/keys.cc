@@ -167,14 +167,17 @@ SetAdvice advice_for(const GivenKeys& keys, std::size_t s, const KeySet& set, Ke
 KeySetResult result_of(KeySet set, bool exact) {
   KeySetResult result;
   result.keys.emplace();
-  for (std::size_t i = 0; i < set.keys.size(); ++i)
-    result.keys->push_back({i, std::move(set.keys[i]), exact, {}});
+  for (std::size_t i = 0; i < set.keys.size(); ++i) {
+    const auto verified = exact ? std::optional(set.keys[i].verified) : std::nullopt;
+    result.keys->push_back({i, std::move(set.keys[i]), verified, {}});
+  }
   set.keys.clear();
   result.set = std::move(set);
   return result;
 }
 
 void check(const KeysOptions& options) {
+  check_options(options);
   norm_without_normals(options.norm);
   if (options.bias.empty() && !options.bias_tensor.empty())
     throw InputError("--bias-tensor names a tensor, but there is no --bias file to read it from.");

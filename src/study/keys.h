@@ -7,8 +7,8 @@
 
 #include "normscope/norm.h"
 #include "result/keys.h"
+#include "result/options.h"
 #include "study/context.h"
-#include "study/options.h"
 
 namespace normscope {
 

@@ -47,6 +47,7 @@ MaskResult result_of(const NamedMask& panel) {
 }  // namespace
 
 MaskPlan plan_masks(const MaskOptions& options, std::uint64_t seed) {
+  check_options(options);
   const auto tensor = options.tensor.empty() ? std::nullopt : std::optional(options.tensor);
   if (options.masks.size() > kMostMasks)
     throw InputError(

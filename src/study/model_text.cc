@@ -119,6 +119,7 @@ TextSettings text_settings(const TextOptions& options, const ModelText& text) {
 }
 
 ModelText read_model_text(const Checkpoint& checkpoint, const TextOptions& options) {
+  check_options(options);
   const ModelSpec& spec = checkpoint.weights->spec();
   ModelText result;
   read_tokens(checkpoint, options, result);
@@ -140,9 +141,8 @@ ModelText read_model_text(const Checkpoint& checkpoint, const TextOptions& optio
   const std::size_t most = spec.positions > 0 ? spec.positions : Mask::most_tokens;
   result.window =
       options.window ? require_count(*options.window, "--window", 1, most) : std::min(most, kLongestWindow);
-  result.stride =
-      options.stride ? require_count(*options.stride, "--stride", 1, Mask::most_tokens) : result.window;
-  const std::size_t samples = require_count(options.samples, "--samples", 1, 1'000'000);
+  result.stride = options.stride.value_or(result.window);
+  const std::size_t samples = options.samples;
   // Special tokens stand in every window, so neighbours would leave out as many.
   if (!options.stride && result.stride > added) result.stride -= added;
   result.windows = text_windows(result.tokens, result.window, result.stride, samples);

@@ -9,8 +9,8 @@
 #include "normscope/mask.h"
 #include "normscope/text_windows.h"
 #include "result/model_on_text.h"
+#include "result/options.h"
 #include "result/text_settings.h"
-#include "study/options.h"
 
 namespace normscope {
 

@@ -12,6 +12,7 @@
 #include "record/json.h"
 #include "result/json_reader.h"
 #include "result/json_writer.h"
+#include "result/ranges.h"
 #include "study/paper_evidence.h"
 #include "study/parse.h"
 #include "study/train_majority.h"
@@ -227,6 +228,7 @@ std::vector<std::string> norms_for(const PaperPlan& plan, bool Needs::*what) {
 }
 
 PaperPlan plan_paper(const PaperOptions& options, std::uint64_t seed, const Note& note) {
+  check_options(options);
   // All parts at once are a first look of some minutes; who names parts wants to know.
   const bool is_short = options.only.empty() && !options.full;
   PaperPlan plan;
@@ -264,6 +266,7 @@ PaperPlan read_paper_plan(const fs::path& directory) {
   PaperPlan plan;
   try {
     JsonReader::read(config.at("options"), "options", plan);
+    require_in_ranges(plan, "options");
     config.at("seed").get_to(plan.seed);
   } catch (const nlohmann::json::exception&) {
     throw InputError(

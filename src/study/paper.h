@@ -11,9 +11,9 @@
 
 #include "normscope/record.h"
 #include "paper/part.h"
+#include "result/options.h"
 #include "result/paper.h"
 #include "study/context.h"
-#include "study/options.h"
 
 namespace normscope {
 

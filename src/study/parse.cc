@@ -3,15 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <system_error>
 
 #include "core/read_number.h"
 #include "normscope/error.h"
 
 namespace normscope {
-namespace {}  // namespace
-
 TensorPlace tensor_place(const std::string& text) {
   for (const std::string_view extension : {".npz:", ".safetensors:"}) {
     const std::size_t at = text.find(extension);
@@ -32,28 +29,9 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-double parse_number(std::string_view text, std::string_view what, double low, double high) {
-  const auto value = read_number<double>(text);
-  if (value && std::isfinite(*value) && *value >= low && *value <= high) return *value;
-  throw InputError(fmt::format("{} takes a number from {:g} to {:g}, not '{}'.", what, low, high, text));
-}
-
-std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low,
-                          std::uint64_t high) {
-  const auto value = read_number<std::uint64_t>(text);
-  if (value && *value >= low && *value <= high) return *value;
-  throw InputError(fmt::format("{} takes a whole number from {} to {}, not '{}'.", what, low, high, text));
-}
-
 std::uint64_t require_count(std::uint64_t value, std::string_view what, std::uint64_t low,
                             std::uint64_t high) {
   return parse_count(std::to_string(value), what, low, high);
-}
-
-double parse_non_negative(std::string_view text, std::string_view what) {
-  const auto value = read_number<double>(text);
-  if (value && *value >= 0 && std::isfinite(*value)) return *value;
-  throw InputError(fmt::format("{} takes a finite number of at least 0, not '{}'.", what, text));
 }
 
 std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,

@@ -207,6 +207,7 @@ ScanResult::Settings told(const ScanPlan& plan, const ScanOptions& options) {
 }  // namespace
 
 ScanPlan plan_scan(const ScanOptions& options, std::filesystem::path trace_directory) {
+  check_options(options);
   ScanPlan plan;
   plan.settings.spaces.clear();
   for (const std::string& space : options.spaces) {

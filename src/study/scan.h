@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "result/model_on_text.h"
+#include "result/options.h"
 #include "result/scan_summary.h"
 #include "study/context.h"
 #include "study/model_text.h"
-#include "study/options.h"
 
 namespace normscope {
 

@@ -8,7 +8,8 @@
 namespace normscope {
 namespace {
 
-constexpr std::pair<const char*, double> kLosses[] = {{"1.0", 1.0}, {"0.5", 0.5}, {"0.2", 0.2}};
+constexpr std::pair<std::string_view, double> kLosses[] = {
+    {kLossMarks[0], 1.0}, {kLossMarks[1], 0.5}, {kLossMarks[2], 0.2}};
 
 // Of the last rows of the runs, those that are finite.
 MeanResult mean_of(const std::vector<const MajorityRun*>& runs, double (*measure)(const MajorityRow&)) {
@@ -83,6 +84,7 @@ MajorityPlan plan_majority(const MajoritySettings& settings, std::vector<Planned
 }
 
 MajorityPlan plan_majority(const MajorityOptions& options) {
+  check_options(options);
   const MajoritySettings published = options.three_dimensional ? majority_in_3d() : MajoritySettings();
   MajoritySettings settings = options.other;
   settings.dimension = options.dimension.value_or(published.dimension);
@@ -93,6 +95,7 @@ MajorityPlan plan_majority(const MajorityOptions& options) {
   settings.adam.schedule.steps = options.decay_steps.value_or(published.adam.schedule.steps);
   settings.adam.weight_decay = options.weight_decay;
   settings.adam.clip = options.clip;
+  settings.feed_forward = options.feed_forward.value_or(0);
   settings.stop_accuracy = options.stop_accuracy.value_or(published.stop_accuracy);
   return plan_majority(settings,
                        every_run(parse_norms(options.norm), parse_seeds(options.seeds, options.seed)));

@@ -10,7 +10,7 @@ namespace normscope {
 struct MajorityOptions : TrainingOptions {
   bool three_dimensional = false;
   // None: as published, or as published in three dimensions.
-  std::optional<std::size_t> dimension = {}, classes = {}, length = {}, samples = {};
+  std::optional<std::size_t> dimension = {}, classes = {}, length = {}, samples = {}, feed_forward = {};
   std::optional<std::uint64_t> steps = {}, decay_steps = {};
   std::optional<double> stop_accuracy = {};
   MajoritySettings other = {};  // what both have in common
@@ -27,8 +27,7 @@ struct MajorityOptions : TrainingOptions {
     visit("steps", self.steps, "Training steps", counted("17000", 0));
     visit("heads", self.other.heads, "Attention heads", counted());
     visit("layers", self.other.layers, "Layers", counted());
-    visit("feed-forward", self.other.feed_forward, "Width of the feed-forward part",
-          counted("as --dimension"));
+    visit("feed-forward", self.feed_forward, "Width of the feed-forward part", counted("as --dimension"));
     visit("mask", self.other.mask, "A mask by name, such as causal or window:2", OptionFacts{.type = "NAME"});
     visit("batch", self.other.batch, "Sequences of a batch", counted());
     visit("learning-rate", self.other.adam.learning_rate, "Learning rate of Adam at the start",

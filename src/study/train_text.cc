@@ -235,6 +235,7 @@ TextRunResult run_result(const TextRun& run, const TextPlan& plan, bool written)
 }  // namespace
 
 PlannedTexts plan_language(const LanguageOptions& options, const Context& context) {
+  check_options(options);
   TextPlan plan = resolve(options, published_language_training());
   if (options.train_all) {
     plan.settings.spec.model.block.norm.affine = true;
@@ -246,6 +247,7 @@ PlannedTexts plan_language(const LanguageOptions& options, const Context& contex
 }
 
 PlannedTexts plan_sentiment(const SentimentOptions& options, const Context& context) {
+  check_options(options);
   TextPlan plan = resolve(options, published_sentiment_training());
   check_plan(plan);
   resolve_data(options, plan, context);

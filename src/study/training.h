@@ -19,9 +19,10 @@
 #include "record/training_record.h"
 #include "result/json_reader.h"
 #include "result/json_writer.h"
+#include "result/options.h"
+#include "result/ranges.h"
 #include "result/training.h"
 #include "study/context.h"
-#include "study/options.h"
 
 namespace normscope {
 
@@ -74,7 +75,9 @@ class PlanRecord {
   // or being written by another process.
   static PlanRecord open(const std::filesystem::path& directory, std::string_view command) {
     Plan plan;
-    JsonReader::read(TrainingRecord::options(directory, command), "The run's config.json", plan);
+    constexpr const char* place = "The run's config.json";
+    JsonReader::read(TrainingRecord::options(directory, command), place, plan);
+    require_in_ranges(plan, place);
     constexpr std::size_t most_runs = 4096;
     if (plan.runs.empty() || plan.runs.size() > most_runs)
       throw InputError(

@@ -226,6 +226,7 @@ std::string Vocabulary::text(std::size_t id) const {
 }
 
 Vocabulary read_vocabulary(const VocabOptions& options) {
+  check_options(options);
   const bool file = holds_tensors(tensor_place(options.source).path);
   if (!file && !options.bias.empty())
     throw InputError("--bias is for a FILE; the head of a model brings its own bias.");

@@ -7,9 +7,9 @@
 
 #include "normscope/matrix.h"
 #include "normscope/tokenizer.h"
+#include "result/options.h"
 #include "result/vocab.h"
 #include "study/context.h"
-#include "study/options.h"
 
 namespace normscope {
 

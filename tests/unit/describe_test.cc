@@ -132,10 +132,11 @@ TEST(KeysResult, ReadsBackWhatWasWritten) {
     key.key.verdict = verdict;
     key.key.margin = key.key.depth = 0.25;
     key.key.cover = {{0, 0.5}, {2, 0.5}};
-    key.checked = key.key.verified = verdict != Verdict::tied;
+    if (verdict != Verdict::tied) key.verified = true;
   }
   const std::string text = json_of(result, -1);
   const KeysResult read = from_json<KeysResult>(text, "results.json");
+  EXPECT_EQ(json_of(read, -1), text);
   EXPECT_EQ(read.sets[0].keys->at(2).key.depth, 0.25);
   EXPECT_EQ(read.sets[0].keys->at(0).key.cover[1].index, 2u);
   EXPECT_EQ(read.sets[0].set.kept, set.set.kept);

@@ -187,8 +187,28 @@ TEST_F(Record, NamesStayInsideTheDirectory) {
   EXPECT_EQ(read(directory_ / "run" / "results.json"), "x");
 }
 
-TEST(JsonText, BytesThatAreNotUtf8DoNotThrow) {
-  EXPECT_EQ(json_text({{"name", "\xff"}}, -1), "{\"name\":\"\xEF\xBF\xBD\"}\n");
+TEST_F(Record, BytesThatAreNotUtf8DoNotThrow) {
+  const RunDirectory run(directory_ / "run");
+  run.write_config("\xff", {"1.2.3", "commit", "isa", 4, 5}, R"({"list": [1, {"deep": []}], "word": "a"})");
+  EXPECT_EQ(read(directory_ / "run" / "config.json"), R"({
+  "program": "normscope",
+  "command": "�",
+  "version": "1.2.3",
+  "commit": "commit",
+  "isa": "isa",
+  "seed": 4,
+  "threads": 5,
+  "options": {
+    "list": [
+      1,
+      {
+        "deep": []
+      }
+    ],
+    "word": "a"
+  }
+}
+)");
 }
 
 }  // namespace

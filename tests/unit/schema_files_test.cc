@@ -16,6 +16,7 @@
 #include "result/paper.h"
 #include "result/scan.h"
 #include "result/schema.h"
+#include "result/training.h"
 #include "result/vocab.h"
 
 namespace normscope {
@@ -100,9 +101,11 @@ std::string in_lines(const Json& json, std::size_t indent, std::size_t used) {
 }
 
 template <class Result>
-void expect_current(const std::string& command, const std::string& sentence) {
-  const std::string file = "docs/" + command + ".schema.json", path = NORMSCOPE_SOURCE "/" + file;
-  Json schema = schema_of<Result>("normscope " + command + " --json", sentence);
+void expect_current(const std::string& command, const std::string& sentence, const Result& example = {}) {
+  std::string name = command;
+  std::replace(name.begin(), name.end(), ' ', '-');
+  const std::string file = "docs/" + name + ".schema.json", path = NORMSCOPE_SOURCE "/" + file;
+  Json schema = schema_of<Result>("normscope " + command + " --json", sentence, example);
   const SharedObjects shared(schema);
   const std::string text = in_lines(schema, 0, 0) + "\n";
   if (std::getenv("NORMSCOPE_WRITE_SCHEMAS") != nullptr) std::ofstream(path) << text;
@@ -123,6 +126,11 @@ TEST(Schemas, InDocsAreWhatResultsSayOfThemselves) {
   expect_current<CollapseResult>("collapse", "How fast tokens become alike with depth.");
   expect_current<EquilibriaResult>(
       "equilibria", "Where tokens end under causal attention with a norm, and from which starts.");
+  expect_current<MajorityResult>("train majority", "Runs of the majority task, and their means over seeds.");
+  expect_current("train lm", "Runs of a language model, and their means over seeds.",
+                 TextResult::of_a_language_model());
+  expect_current("train sentiment", "Runs of a classifier of texts, and their means over seeds.",
+                 TextResult::of_a_classifier());
   expect_current<PaperResult>("paper", "Published claims beside what was measured.");
 }
 

@@ -1,0 +1,73 @@
+#pragma once
+// What the command line has besides the options of a study: where files go, what to go on with, which model to open.
+#include <string>
+
+#include "study/collapse.h"
+#include "study/heatmap.h"
+#include "study/mask.h"
+#include "study/paper.h"
+
+namespace normscope::cli {
+
+struct HeatmapCall {
+  HeatmapStudyOptions study = {};
+  std::string csv = {};
+
+  static void describe(auto& visit, auto& self) {
+    HeatmapStudyOptions::describe(visit, self.study);
+    visit("csv", self.csv, "Write the cells as CSV; - is standard output, instead of the text",
+          OptionFacts{.type = "FILE"});
+  }
+};
+
+struct MaskCall {
+  MaskOptions study = {};
+  std::string edges = {};
+
+  static void describe(auto& visit, auto& self) {
+    MaskOptions::describe(visit, self.study);
+    visit("edges", self.edges,
+          "Write the mask as an edge list, `i j`: token i attends to token j; - is standard output, instead "
+          "of the text",
+          OptionFacts{.type = "FILE"});
+  }
+};
+
+struct CollapseCall {
+  std::string model = {};  // empty: weights are drawn
+  CollapseOptions study = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit.input("model", self.model,
+                "A trained model in place of weights drawn: a Hugging Face directory, an id in its local "
+                "cache, a llama2.c file, or a model fetched by `normscope data get`; before all options",
+                OptionFacts{.type = "MODEL", .otherwise = ""});
+    CollapseOptions::describe(visit, self.study);
+  }
+};
+
+template <class Options>
+struct TrainingCall {
+  Options study = {};
+  std::string resume = {};
+
+  static void describe(auto& visit, auto& self) {
+    Options::describe(visit, self.study);
+    visit("resume", self.resume,
+          "Go on with the training in this directory; with --steps N beyond its last step, if its learning "
+          "rate does not end there",
+          OptionFacts{.type = "DIR"});
+  }
+};
+
+struct PaperCall {
+  PaperOptions study = {};
+  std::string resume = {};
+
+  static void describe(auto& visit, auto& self) {
+    PaperOptions::describe(visit, self.study);
+    visit("resume", self.resume, "Go on with the run in this directory", OptionFacts{.type = "DIR"});
+  }
+};
+
+}  // namespace normscope::cli

@@ -1,0 +1,183 @@
+// The option tables of the guide are what options say of themselves.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "cli/calls.h"
+#include "cli/common.h"
+#include "fetch/data.h"
+#include "report/report_options.h"
+#include "result/option_table.h"
+#include "serve/site.h"
+#include "study/ablate.h"
+#include "study/equilibria.h"
+#include "study/keys.h"
+#include "study/scan.h"
+#include "study/train_majority.h"
+#include "study/train_text.h"
+#include "study/vocab.h"
+#include "support/message.h"
+
+namespace normscope {
+namespace {
+
+constexpr const char* kGuide = NORMSCOPE_SOURCE "/docs/guide.md";
+
+// The guide, with what stands between the marks of a command replaced by `table`. The marks are comments of their own
+// lines: <!-- options of keys --> and <!-- end of options -->.
+std::string with_table(const std::string& guide, const std::string& command, const std::string& table) {
+  const std::string begin = "<!-- options of " + command + " -->\n", end = "<!-- end of options -->\n";
+  const std::size_t from = guide.find(begin), to = guide.find(end, from);
+  EXPECT_TRUE(from != std::string::npos && to != std::string::npos)
+      << "docs/guide.md has no lines '" << begin.substr(0, begin.size() - 1)
+      << "' and '<!-- end of options -->'";
+  if (from == std::string::npos || to == std::string::npos) return guide;
+  return guide.substr(0, from + begin.size()) + "\n" + table + "\n" + guide.substr(to);
+}
+
+template <class Options>
+void expect_current(const std::string& command) {
+  std::ifstream stream(kGuide);
+  const std::string guide(std::istreambuf_iterator<char>(stream), {});
+  const std::string current = with_table(guide, command, option_table<Options>());
+  if (std::getenv("NORMSCOPE_WRITE_SCHEMAS") != nullptr) {
+    std::ofstream(kGuide) << current;
+    return;
+  }
+  EXPECT_TRUE(guide == current)
+      << "The options of " << command
+      << " in docs/guide.md are not what they say of themselves any more. This writes "
+         "them anew:\nNORMSCOPE_WRITE_SCHEMAS=1 build/tests/unit_tests "
+         "--gtest_filter='Schemas.*:GuideOptions.*'";
+}
+
+TEST(GuideOptions, AreWhatOptionsSayOfThemselves) {
+  expect_current<cli::Common>("every command");
+  expect_current<KeysOptions>("keys");
+  expect_current<ScanOptions>("scan");
+  expect_current<VocabOptions>("vocab");
+  expect_current<AblateOptions>("ablate");
+  expect_current<cli::HeatmapCall>("heatmap");
+  expect_current<cli::MaskCall>("mask");
+  expect_current<cli::CollapseCall>("collapse");
+  expect_current<EquilibriaOptions>("equilibria");
+  expect_current<cli::TrainingCall<MajorityOptions>>("train majority");
+  expect_current<cli::TrainingCall<LanguageOptions>>("train lm");
+  expect_current<cli::TrainingCall<SentimentOptions>>("train sentiment");
+  expect_current<cli::PaperCall>("paper");
+  expect_current<serve::ServeOptions>("serve");
+  expect_current<ReportOptions>("report");
+  expect_current<fetch::DataGetOptions>("data get");
+}
+
+struct Odd {
+  std::vector<std::string> files = {};
+  std::size_t count = 3;
+  double share = 0.25;
+  std::optional<double> limit = {};
+  Margins margin = Margins::bound;
+  std::vector<std::string> names = {"a", "b"};
+  bool flag = false;
+
+  static void describe(auto& visit, auto& self) {
+    visit.input("FILE", self.files, "What is read");
+    visit("count", self.count, "How many", OptionFacts{.low = 1, .high = 10});
+    visit("share", self.share, "Of a|b", OptionFacts{.type = "X", .low = 0});
+    visit("limit", self.limit, "At most", OptionFacts{.type = "X", .otherwise = "none"});
+    visit("margin", self.margin, "Which");
+    visit("names", self.names, "Some");
+    visit("flag", self.flag, "Whether");
+  }
+};
+
+TEST(OptionTable, TellsWhatAnOptionTakesItsDefaultAndItsSentence) {
+  EXPECT_EQ(option_table<Odd>(),
+            "| option | takes | default | what it does |\n"
+            "|---|---|---|---|\n"
+            "| `FILE…` |  |  | What is read |\n"
+            "| `--count N` | 1 to 10 | `3` | How many |\n"
+            "| `--share X` | at least 0 | `0.25` | Of a\\|b |\n"
+            "| `--limit X` |  | none | At most |\n"
+            "| `--margin NAME` | `exact`, `bound` | `bound` | Which |\n"
+            "| `--names NAME…` |  | `a b` | Some |\n"
+            "| `--flag` |  |  | Whether |\n");
+}
+
+TEST(OptionCheck, NamesWhatIsOutOfRangeAsTheCommandLineDoes) {
+  const auto refused = [](const Odd& options) {
+    return message_of<InputError>([&] { check_options(options); });
+  };
+  EXPECT_EQ(refused({.count = 0}), "--count takes a whole number from 1 to 10, not '0'.");
+  EXPECT_EQ(refused({.count = 11}), "--count takes a whole number from 1 to 10, not '11'.");
+  EXPECT_EQ(refused({.share = -0.5}), "--share takes a finite number of at least 0, not '-0.5'.");
+  EXPECT_NE(refused({.share = std::nan("")}), "");
+  EXPECT_NO_THROW(check_options(Odd{.limit = 5}));
+}
+
+TEST(OptionCheck, IsHowEveryStudyBegins) {
+  const Executor executor(1);
+  const Context context{executor};
+  const auto refused = [](const auto& call) { return message_of<InputError>(call); };
+  EXPECT_EQ(refused([] { plan_heatmap({.draws = 0}); }),
+            "--draws takes a whole number from 1 to 16777216, not '0'.");
+  EXPECT_EQ(refused([] { plan_equilibria({.steps = 1}); }),
+            "--steps takes a whole number from 2 to 16777216, not '1'.");
+  EXPECT_EQ(refused([] { plan_masks({.masks = {"full"}, .n = 0}, 0); }),
+            "--n takes a whole number from 1 to 16777216, not '0'.");
+  EXPECT_EQ(refused([] { plan_collapse({.eps = -1}, std::nullopt, 0); }),
+            "--eps takes a finite number of at least 0, not '-1'.");
+  KeysOptions keys;
+  keys.noise = -0.5;
+  EXPECT_EQ(refused([&] { study_keys(keys, context); }),
+            "--noise takes a finite number of at least 0, not '-0.5'.");
+  VocabOptions vocab;
+  vocab.limit = 10'000'000;
+  EXPECT_EQ(refused([&] { study_vocab(vocab, context); }),
+            "--limit takes a whole number from 0 to 1000000, not '10000000'.");
+  ScanOptions scan;
+  scan.text.samples = 0;
+  EXPECT_EQ(refused([&] { plan_scan(scan); }), "--samples takes a whole number from 1 to 1000000, not '0'.");
+  AblateOptions ablate;
+  ablate.tolerated = 2;
+  EXPECT_EQ(refused([&] { plan_ablate(ablate, context); }),
+            "--tolerated takes a number from 1e-06 to 1, not '2'.");
+  MajorityOptions majority;
+  majority.feed_forward = 0;
+  EXPECT_EQ(refused([&] { plan_majority(majority); }),
+            "--feed-forward takes a whole number from 1 to 1000000000, not '0'.");
+  LanguageOptions language;
+  language.held_out = 1;
+  EXPECT_EQ(refused([&] { plan_language(language, context); }),
+            "--held-out takes a number from 0 to 0.99, not '1'.");
+  SentimentOptions sentiment;
+  sentiment.dropout = 1.5;
+  EXPECT_EQ(refused([&] { plan_sentiment(sentiment, context); }),
+            "--dropout takes a number from 0 to 1, not '1.5'.");
+  PaperOptions paper;
+  paper.seeds = 11;
+  EXPECT_EQ(refused([&] { plan_paper(paper, 0, {}); }),
+            "--seeds takes a whole number from 1 to 10, not '11'.");
+}
+
+TEST(OptionCheck, AcceptsTheDefaultsOfEveryCommand) {
+  EXPECT_NO_THROW(check_options(cli::Common()));
+  EXPECT_NO_THROW(check_options(KeysOptions()));
+  EXPECT_NO_THROW(check_options(ScanOptions()));
+  EXPECT_NO_THROW(check_options(VocabOptions()));
+  EXPECT_NO_THROW(check_options(AblateOptions()));
+  EXPECT_NO_THROW(check_options(cli::HeatmapCall()));
+  EXPECT_NO_THROW(check_options(cli::MaskCall()));
+  EXPECT_NO_THROW(check_options(cli::CollapseCall()));
+  EXPECT_NO_THROW(check_options(EquilibriaOptions()));
+  EXPECT_NO_THROW(check_options(cli::TrainingCall<MajorityOptions>()));
+  EXPECT_NO_THROW(check_options(cli::TrainingCall<LanguageOptions>()));
+  EXPECT_NO_THROW(check_options(cli::TrainingCall<SentimentOptions>()));
+  EXPECT_NO_THROW(check_options(cli::PaperCall()));
+  EXPECT_NO_THROW(check_options(serve::ServeOptions()));
+  EXPECT_NO_THROW(check_options(ReportOptions()));
+}
+
+}  // namespace
+}  // namespace normscope
