@@ -39,6 +39,8 @@ class RunDirectory {
   // options: a JSON object with the options as resolved. Adds program, command and provenance to it. Begins a
   // run: where runs are replaced, the files of an earlier one, by its own list, are gone then.
   void write_config(std::string_view command, const Provenance& provenance, std::string_view options) const;
+  // Of a run of that command that goes on with other options.
+  void set_options(std::string_view command, std::string_view options) const;
   // name: a plain file name inside the directory.
   void write(std::string_view name, std::string_view bytes) const;
   // A file of the run that somebody else is about to write there.

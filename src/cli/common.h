@@ -42,10 +42,11 @@ struct Common {
           "Threads to use, up to 1024; 0: as many as the machine has. Results do not depend on it",
           OptionFacts{.low = 0, .high = 1024});
     describe_json(visit, self);
-    visit("out", self.out,
-          "Directory for the files of this run: new, empty, or an earlier run, whose files are removed; `train` "
-          "and `paper` neither overwrite runs nor are overwritten",
-          OptionFacts{.type = "DIR", .needs = "the name of a directory"});
+    visit(
+        "out", self.out,
+        "Directory for the files of this run: new, empty, or an earlier run, whose files are removed; `train` "
+        "and `paper` neither overwrite runs nor are overwritten",
+        OptionFacts{.type = "DIR", .needs = "the name of a directory"});
     describe_quiet(visit, self);
   }
   static void describe_json(auto& visit, auto& self) {

@@ -63,7 +63,7 @@ std::optional<Record> opened(const TrainCall<Options>& call) {
   if (!resumes(call.command, {"--checkpoint-every", "--steps"})) return std::nullopt;
   Record record = Record::open(call.resume, call.name);
   if (was_given(call.command, "--steps"))
-    record.extend(call.name, std::optional(call.options.steps).value_or(0));
+    record.extend(call.name, std::optional(call.study.steps).value_or(0));
   return record;
 }
 

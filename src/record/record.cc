@@ -235,6 +235,13 @@ void RunDirectory::write_config(std::string_view command, const Provenance& prov
   write_config_file();
 }
 
+void RunDirectory::set_options(std::string_view command, std::string_view options) const {
+  RunConfig config;
+  JsonReader::read(read_config(path_, command), "The run's config.json", config);
+  config.options = {std::string(options)};
+  replace_inside(path_, "config.json", json_of(config));
+}
+
 void RunDirectory::write_config_file() const {
   RunConfig config;
   JsonReader::read(nlohmann::ordered_json::parse(config_), "config.json", config);

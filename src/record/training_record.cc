@@ -151,13 +151,11 @@ Json TrainingRecord::options(const fs::path& directory, std::string_view command
 }
 
 void TrainingRecord::set_options(std::string_view command, std::string_view options) {
-  Json config = read_config(directory_.path(), command);
-  config["options"] = Json::parse(options);
   for (const char* result : {"results.json", "report.html"}) {
     std::error_code ignored;
     fs::remove(directory_.path() / result, ignored);
   }
-  directory_.write("config.json", json_text(config));
+  directory_.set_options(command, options);
 }
 
 TrainingRecord TrainingRecord::open(const fs::path& directory, std::string settings) {

@@ -131,10 +131,11 @@ RunView vocab_view(const VocabResult& result, const Provenance& made) {
   RunView view;
   view.section.verdict = vocab_verdict(result);
   view.section.paragraphs = {source + ". " + settings_text(made) + "."};
-  const KeysRun keys{source,
-                     "none",
-                     false,
-                     {{result.tokens, result.d, result.rank, result.counts, result.robust_counts, {}, {}, {}}}};
+  const KeysRun keys{
+      source,
+      "none",
+      false,
+      {{result.tokens, result.d, result.rank, result.counts, result.robust_counts, {}, {}, {}}}};
   view.beside = tokens_table(result.settings.source, keys);
   view.section.tables = token_tables(result);
   view.section.tables.insert(view.section.tables.begin(), view.beside);
