@@ -1,6 +1,8 @@
 // Trainings without the command line: plans and results as JSON there and back, records that go on.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "normscope/error.h"
 #include "result/schema.h"
 #include "study/train_majority.h"
@@ -152,6 +154,29 @@ TEST(TextRecord, IsBegunOrResumedWithTheSamePlanOnly) {
   EXPECT_NE(message_of<InputError>(begin).find("other settings"), std::string::npos);
   plan.data.content_hash = "abd";
   EXPECT_NE(message_of<InputError>(begin).find("not what the run was begun with"), std::string::npos);
+}
+
+TEST(TextRecord, NamesWhatSomebodyChangedInItsConfig) {
+  const TemporaryDirectory folder;
+  { const TextRecord record(folder.path() / "run", "train lm", provenance(0, 1), tiny_plan()); }
+  const std::string file = (folder.path() / "run" / "config.json").string();
+  std::ifstream stream(file);
+  const Json config = Json::parse(stream);
+  const auto opened = [&](const auto& change) {
+    Json changed = config;
+    change(changed);
+    std::ofstream(file) << changed.dump();
+    return message_of<InputError>([&] { TextRecord::open(folder.path() / "run", "train lm"); });
+  };
+  expect_mentions(opened([](Json& json) { json["options"]["settings"]["layers"] = 0; }),
+                  {"config.json", "settings.layers is 0", "at least 1"});
+  expect_mentions(opened([](Json& json) { json["options"]["settings"]["dropout"] = 1.5; }),
+                  {"config.json", "settings.dropout is 1.5", "0 to 1"});
+  expect_mentions(opened([](Json& json) { json["options"]["settings"].erase("batch"); }),
+                  {"config.json", "settings", "'batch'"});
+  expect_mentions(opened([](Json& json) { json["options"]["more"] = 1; }), {"config.json", "unknown 'more'"});
+  expect_mentions(opened([](Json& json) { json["more"] = 1; }), {"config.json", "unknown 'more'"});
+  expect_mentions(opened([](Json& json) { json.erase("seed"); }), {"config.json", "no 'seed'"});
 }
 
 template <class Result>
