@@ -17,8 +17,8 @@ namespace {
 struct MeasureRow {
   Quoted group = {}, name = {};
   std::size_t layer = 0;
-  std::string measure = {};
-  double mean = 0, sd = 0;
+  std::string measure = {}, mean = {};  // "nan": not asked for
+  double sd = 0;
 
   static void describe(auto& visit, auto& self) {
     visit("group", self.group, "the panel it is shown in");
@@ -281,7 +281,12 @@ std::string collapse_csv(const std::vector<CollapseCurve>& curves) {
     for (std::size_t layer = 0; layer < curve.layers.size(); ++layer) {
       const CollapseCurve::Summary summary = curve.summary(layer);
       for (std::size_t m = 0; m < names.size(); ++m)
-        csv.add({{curve.group}, {curve.name}, layer, std::string(names[m]), summary.mean[m], summary.sd[m]});
+        csv.add({{curve.group},
+                 {curve.name},
+                 layer,
+                 std::string(names[m]),
+                 fmt::format("{}", summary.mean[m]),
+                 summary.sd[m]});
     }
   }
   return std::move(csv).text();
