@@ -1,6 +1,6 @@
 #include "cli/training_marks.h"
 
-#include "paper/majority_claims.h"
+#include "paper/majority_measures.h"
 #include "result/json_reader.h"
 #include "result/training.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/number_text.h"
-#include "paper/majority_claims.h"
+#include "paper/majority_measures.h"
 #include "paper/part.h"
 #include "report/scatter.h"
 #include "train/runs_by_norm.h"
@@ -19,69 +19,123 @@ std::string energy(double value) {
   return value < rounding ? "0" : fmt::format("{:.2g}", value);
 }
 
-std::vector<Claim> claims_of(std::span<const MajorityRun> runs) {
-  constexpr double along = 30, in_plane = 0.01;
+constexpr double kAlong = 30, kInPlane = 0.01;
+constexpr const char* kProjected = "layernorm";
+
+// What the runs of a norm have learned, over seeds.
+struct Geometry {
+  std::string norm;
+  Interval outside;   // energy of the keys outside their best plane, per cent
+  Interval angle;     // of the queries to 1
+  Interval accuracy;  // per cent
+  bool to_the_end;    // as published: to accuracy 1 or for 10 000 steps
+
+  Answer in_plane() const { return below(outside, kInPlane); }
+  Answer along_ones() const { return below(angle, kAlong); }
+  Answer structured() const { return any_of({in_plane(), along_ones()}); }
+};
+std::vector<Geometry> geometries(const Evidence& evidence) {
   const MajoritySettings published = majority_in_3d();
-  Claim with = claim_of(
-      "Fig. 1b", "With LayerNorm, d = 3: keys lie in the plane orthogonal to 1, queries along 1", "picture");
-  Claim without = claim_of("Fig. 1a", "Without: no apparent structure", "picture");
-  std::vector<const Claim*> undecided;
-  bool cut_short = false;
-  for (const std::string& norm : norms_of(runs)) {
-    const MajorityRuns chosen = sound_runs(runs, norm);
+  std::vector<Geometry> all;
+  for (const std::string& norm : norms_of(evidence.majority)) {
+    const MajorityRuns chosen = sound_runs(evidence.majority, norm);
     if (chosen.empty()) continue;
-    std::vector<double> flatness;
+    std::vector<double> outside;
     for (const MajorityRun* run : chosen)
-      flatness.push_back(100 * out_of_plane(type_geometry(run->spec, run->parameters).keys));
-    const Interval flat = mean_interval(flatness), turn = mean_interval(last_values(chosen, kAngle.value));
-    std::vector<double> right = last_values(chosen, kAccuracy.value);
-    for (double& share : right) share *= 100;
-    Claim& claim = norm == "layernorm" ? with : without;
-    append(
-        claim.measured,
-        fmt::format("{}: {} % of the keys' energy outside their best plane, queries at {}° to 1, test "
-                    "accuracy {} %",
-                    norm, energy(flat.mean), with_interval(turn, 1), with_interval(mean_interval(right), 1)),
-        "; ");
-    claim.why = fmt::format(
-        "Over {}. Below 30° counts as along 1, below 0.01 % as in a plane; random directions lie at 57° on "
-        "average.",
-        counted(chosen.size(), "seed"));
+      outside.push_back(100 * out_of_plane(type_geometry(run->spec, run->parameters).keys));
     const bool to_the_end = std::all_of(chosen.begin(), chosen.end(), [&](const MajorityRun* run) {
       return run->step >= published.steps || run->rows.back().test.accuracy >= published.stop_accuracy;
     });
-    if (!to_the_end) {
-      cut_short = true;
-      continue;
-    }
-    const Answer flat_keys = below(flat, in_plane), aligned = below(turn, along);
-    if (!flat_keys || !aligned) undecided.push_back(&claim);
-    if (norm == "layernorm") {
-      // That the keys lie in the plane is what LayerNorm is; that queries turn to its normal is what was
-      // learned.
-      claim.holds = flat_keys == true && aligned == true ? Holds::yes : Holds::no;
-      if (flat_keys == true && aligned != true)
-        claim.why += " The keys lie in the plane, as they must; the queries do not turn to 1.";
-    } else {
-      const bool structured = flat_keys == true || aligned == true;
-      if (claim.holds != Holds::no) claim.holds = structured ? Holds::no : Holds::yes;
-      if (structured) claim.why += fmt::format(" {} shows structure.", norm);
-    }
+    all.push_back({norm, mean_interval(outside), at_end(norm, kAngle)(evidence),
+                   at_end(norm, kAccuracy, 100)(evidence), to_the_end});
   }
-  for (Claim* claim : {&without, &with}) {
-    if (claim->measured.empty()) claim->measured = "not run";
-    if (std::find(undecided.begin(), undecided.end(), claim) != undecided.end()) {
-      claim->holds = Holds::open;
-      claim->why +=
-          " Intervals that reach from below to above these limits, or one seed, which has none, leave it "
-          "open: more seeds are needed.";
-    }
-    if (cut_short) {
-      claim->holds = Holds::open;
-      claim->why += " Not all runs were trained as long as published: to accuracy 1 or for 10 000 steps.";
-    }
-  }
-  return {without, with};
+  return all;
+}
+
+// With projection or without.
+using Chosen = std::vector<Geometry>;
+auto those(bool projected) {
+  return [=](const Evidence& evidence) {
+    Chosen chosen = once<geometries>(evidence);
+    std::erase_if(chosen, [&](const Geometry& each) { return (each.norm == kProjected) != projected; });
+    return chosen;
+  };
+}
+Answer decided(const Chosen& norms) {
+  return all_of(norms, [](const Geometry& each) {
+    return !each.to_the_end || (each.in_plane().has_value() && each.along_ones().has_value());
+  });
+}
+Answer to_the_end(const Chosen& norms) {
+  return all_of(norms, std::mem_fn(&Geometry::to_the_end));
+}
+std::string geometry_text(const Chosen& norms) {
+  std::string text;
+  for (const Geometry& each : norms)
+    append(
+        text,
+        fmt::format(
+            "{}: {} % of the keys' energy outside their best plane, queries at {}° to 1, test accuracy {} %",
+            each.norm, energy(each.outside.mean), with_interval(each.angle, 1),
+            with_interval(each.accuracy, 1)),
+        "; ");
+  return text;
+}
+
+// What both claims ask and show. seen: what is to be said of norms that were trained to the end.
+Claim picture(bool projected, const char* where, const char* sentence, Answer (*holds)(const Chosen&),
+              std::string (*seen)(const Geometry&)) {
+  const auto norms = those(projected);
+  return {
+      .where = where,
+      .sentence = sentence,
+      .published = "picture",
+      .needs = {{Need::majority_3d, {"layernorm", "rmsnorm", "published"}}},
+      .there = any_in(norms),
+      .otherwise = "not run",
+      .measured = of(norms, geometry_text),
+      .why = written(
+          "Over {}. Below 30° counts as along 1, below 0.01 % as in a plane; random directions lie at 57° on average.{}",
+          counted(of(norms, [](const Chosen& chosen) { return chosen.back().angle.count; }), "seed"),
+          of(norms,
+             [=](const Chosen& chosen) {
+               std::string text;
+               for (const Geometry& each : chosen) text += each.to_the_end ? seen(each) : "";
+               return text;
+             })),
+      .asks =
+          {{of(norms, decided),
+            " Intervals that reach from below to above these limits, or one seed, which has none, leave it open: more seeds are needed."},
+           {of(once<geometries>, to_the_end),
+            " Not all runs were trained as long as published: to accuracy 1 or for 10 000 steps."}},
+      .holds = of(norms, holds)};
+}
+
+Claim without_projection() {
+  return picture(
+      false, "Fig. 1a", "Without: no apparent structure",
+      [](const Chosen& norms) {
+        return all_of(norms, [](const Geometry& each) { return each.structured() != true; });
+      },
+      [](const Geometry& each) {
+        return each.structured() == true ? fmt::format(" {} shows structure.", each.norm) : "";
+      });
+}
+
+// That the keys lie in the plane is what LayerNorm is; that queries turn to its normal is what was learned.
+Claim with_projection() {
+  return picture(
+      true, "Fig. 1b", "With LayerNorm, d = 3: keys lie in the plane orthogonal to 1, queries along 1",
+      [](const Chosen& norms) {
+        return all_of(norms, [](const Geometry& each) {
+          return all_of({each.in_plane(), each.along_ones()});
+        });
+      },
+      [](const Geometry& each) -> std::string {
+        return each.in_plane() == true && each.along_ones() != true
+                   ? " The keys lie in the plane, as they must; the queries do not turn to 1."
+                   : "";
+      });
 }
 
 Figure figure_of(std::span<const MajorityRun> runs) {
@@ -123,8 +177,9 @@ Figure figure_of(std::span<const MajorityRun> runs) {
 
 }  // namespace
 
-Findings brody_fig1ab(const Evidence& evidence) {
-  return {claims_of(evidence.majority), {figure_of(evidence.majority)}};
+Exhibit brody_fig1ab() {
+  return {{without_projection(), with_projection()},
+          [](const Evidence& evidence) -> Findings { return {.figures = {figure_of(evidence.majority)}}; }};
 }
 
 }  // namespace normscope

@@ -8,23 +8,7 @@
 namespace normscope {
 namespace {
 
-Claim keys_claim(const HeatmapRun& run) {
-  const HeatmapSummary before = summarise(run.grids[0].heatmap), after = summarise(run.grids[1].heatmap);
-  Claim claim = claim_of("Fig. 1c/d", "Random keys are often unselectable; after LayerNorm none is",
-                         "heat map, 0 everywhere after LayerNorm");
-  claim.measured = fmt::format(
-      "up to {:.0f} % of keys and {:.0f} % of draws before; after LayerNorm {} of {} keys, {} of them "
-      "beyond what float32 rounding can do",
-      100 * before.most_fraction.fraction, 100 * before.most_any.any, after.unselectable, after.keys,
-      after.robust_unselectable);
-  claim.holds = before.unselectable > 0 && after.robust_unselectable == 0 ? Holds::yes : Holds::no;
-  claim.why = heatmap_readings(run);
-  return claim;
-}
-
-}  // namespace
-
-Findings brody_fig1cd(const Evidence& evidence) {
+HeatmapRun run(const Evidence& evidence) {
   HeatmapRun run;
   run.draws = evidence.plan.draws;
   run.provenance = provenance(evidence.plan.seed, evidence.executor.threads());
@@ -38,8 +22,39 @@ Findings brody_fig1cd(const Evidence& evidence) {
     const Tell progress = evidence.progress(fmt::format("Fig. 1c/d, {}", norm), "cells");
     run.grids.push_back({norm, key_heatmap(options, evidence.executor, progress)});
   }
-  return {{keys_claim(run)},
-          {{"fig1cd", "Unselectable random keys", "", heatmap_svg(heatmap_figure(run)), heatmap_csv(run)}}};
+  return run;
+}
+
+HeatmapSummary before(const Evidence& evidence) {
+  return summarise(once<run>(evidence).grids[0].heatmap);
+}
+HeatmapSummary after(const Evidence& evidence) {
+  return summarise(once<run>(evidence).grids[1].heatmap);
+}
+
+Findings shown(const Evidence& evidence) {
+  const HeatmapRun& maps = once<run>(evidence);
+  return {.figures = {{"fig1cd", "Unselectable random keys", "", heatmap_svg(heatmap_figure(maps)),
+                       heatmap_csv(maps)}}};
+}
+
+}  // namespace
+
+Exhibit brody_fig1cd() {
+  return {
+      {{.where = "Fig. 1c/d",
+        .sentence = "Random keys are often unselectable; after LayerNorm none is",
+        .published = "heat map, 0 everywhere after LayerNorm",
+        .measured = written(
+            "up to {:.0f} % of keys and {:.0f} % of draws before; after LayerNorm {} of {} keys, {} of them beyond what float32 rounding can do",
+            of(before, [](const HeatmapSummary& each) { return 100 * each.most_fraction.fraction; }),
+            of(before, [](const HeatmapSummary& each) { return 100 * each.most_any.any; }),
+            of(after, &HeatmapSummary::unselectable), of(after, &HeatmapSummary::keys),
+            of(after, &HeatmapSummary::robust_unselectable)),
+        .why = of(once<run>, heatmap_readings),
+        .holds = all_of({some(of(before, &HeatmapSummary::unselectable)),
+                         none(of(after, &HeatmapSummary::robust_unselectable))})}},
+      shown};
 }
 
 }  // namespace normscope

@@ -44,43 +44,43 @@ std::vector<double> differences_at(std::span<const TextEvidence> runs, std::uint
   return differences;
 }
 
-Claim loss_claim(std::span<const TextEvidence> runs, const TextRecipe& recipe,
-                 const PublishedLoss& published) {
-  Claim claim =
-      claim_of("Fig. 4", fmt::format("Scaling lowers the {} loss of the language model", published.what),
-               fmt::format("{:.2f} with, {:.2f} without, after {} steps (read off the figure)",
-                           published.with, published.without, kPublishedTextSteps));
-  const std::uint64_t step = last_step(runs);
-  const auto differences = differences_at(runs, step, published.value);
-  if (differences.empty()) {
-    claim.measured = "not run with both norms and one seed to the end";
-    judge(claim, std::nullopt, recipe);
-    return claim;
-  }
-  const Interval difference = mean_interval(differences);
-  const auto at_end = [&](const char* norm) {
-    return with_interval(mean_interval(last_values(sound_runs(runs, norm), published.value)), 3);
+Claim scaling_lowers(const PublishedLoss& published) {
+  const auto differences = [=](const Evidence& evidence) {
+    return mean_interval(differences_at(evidence.texts, last_step(evidence.texts), published.value));
   };
-  claim.measured =
-      fmt::format("{} with, {} without, after {} steps; without − with, seed by seed: {}",
-                  at_end(kWithScaling), at_end(kWithoutScaling), step, with_interval(difference, 4));
-  claim.why = fmt::format("Nats, {}, same batches, initial numbers and dropout with and without.",
-                          counted(difference.count, "seed"));
-  Answer shown;
-  if (difference.count < kFewestTextSeeds) {
-    claim.why += fmt::format(" At least {} seeds are needed to tell.", kFewestTextSeeds);
-  } else if (shown = above(difference, 0); !shown) {
-    claim.why += " The 95 % interval of the difference holds 0: these runs show none.";
-    const double gain = published.without - published.with;
-    if (gain > difference.high)
-      claim.why += fmt::format(" The published difference, {:.2f}, lies beyond it.", gain);
-  }
-  claim.why +=
-      " The losses themselves compare only at the published scale, on the published corpus (Wikipedia) and "
-      "in "
-      "its tokens.";
-  judge(claim, shown, recipe);
-  return claim;
+  const auto at_end = [=](const char* norm) {
+    return digits(3, [=](const Evidence& evidence) {
+      return mean_interval(last_values(sound_runs(evidence.texts, norm), published.value));
+    });
+  };
+  const auto seeds = of(differences, &Interval::count);
+  const double gain = published.without - published.with;
+  return {
+      .where = "Fig. 4",
+      .sentence = fmt::format("Scaling lowers the {} loss of the language model", published.what),
+      .published = fmt::format("{:.2f} with, {:.2f} without, after {} steps (read off the figure)",
+                               published.with, published.without, kPublishedTextSteps),
+      .needs = {language_norms()},
+      .there = some(seeds),
+      .otherwise = "not run with both norms and one seed to the end",
+      .measured = written(
+          "{} with, {} without, after {} steps; without − with, seed by seed: {}", at_end(kWithScaling),
+          at_end(kWithoutScaling), [](const Evidence& evidence) { return last_step(evidence.texts); },
+          digits(4, differences)),
+      .why = written("Nats, {}, same batches, initial numbers and dropout with and without.",
+                     counted(seeds, "seed")),
+      .asks = {enough_text_seeds(seeds)},
+      .holds = above(differences, 0),
+      .undecided = " The 95 % interval of the difference holds 0: these runs show none." +
+                   when(below(differences, gain),
+                        fmt::format(" The published difference, {:.2f}, lies beyond it.", gain)),
+      .granted = granted,
+      .refutable = false,
+      .afterword =
+          when(
+              some(seeds),
+              " The losses themselves compare only at the published scale, on the published corpus (Wikipedia) and in its tokens.") +
+          generated_note};
 }
 
 CurveFigure::Panel loss_panel(std::span<const TextEvidence> runs, const std::string& title,
@@ -127,6 +127,18 @@ CurveFigure::Panel difference_panel(std::span<const TextEvidence> runs) {
   return panel;
 }
 
+Findings shown(const Evidence& evidence) {
+  const auto runs = evidence.texts;
+  CurveFigure figure;
+  figure.panels = {loss_panel(runs, "Training loss (Fig. 4)", kTrain),
+                   loss_panel(runs, "Held-out loss (Fig. 4)", kTest), difference_panel(runs)};
+  figure.caption =
+      scale_caption(evidence.recipe) +
+      "Published after 50 000 steps on Wikipedia: training 7.28 with and 7.33 without scaling, test 7.33 and 7.38; losses compare only at that scale and on that corpus. " +
+      seeds_caption(runs);
+  return {.figures = {to_figure("fig4", "Language model: does scaling lower the loss?", "", figure)}};
+}
+
 }  // namespace
 
 ReportTable language_recipe(const TextRecipe& recipe) {
@@ -151,17 +163,8 @@ ReportTable language_recipe(const TextRecipe& recipe) {
             fmt::format("{} of {} tokens, held out", recipe.windows, recipe.context)}}};
 }
 
-Findings brody_fig4(const Evidence& evidence) {
-  const auto runs = evidence.texts;
-  CurveFigure figure;
-  figure.panels = {loss_panel(runs, "Training loss (Fig. 4)", kTrain),
-                   loss_panel(runs, "Held-out loss (Fig. 4)", kTest), difference_panel(runs)};
-  figure.caption = scale_caption(evidence.recipe) +
-                   "Published after 50 000 steps on Wikipedia: training 7.28 with and 7.33 without scaling, "
-                   "test 7.33 and 7.38; losses compare only at that scale and on that corpus. " +
-                   seeds_caption(runs);
-  return {{loss_claim(runs, evidence.recipe, kTrain), loss_claim(runs, evidence.recipe, kTest)},
-          {to_figure("fig4", "Language model: does scaling lower the loss?", "", figure)}};
+Exhibit brody_fig4() {
+  return {{scaling_lowers(kTrain), scaling_lowers(kTest)}, shown};
 }
 
 }  // namespace normscope

@@ -17,47 +17,46 @@ double unrounded(const LayerTally& layer) {
   return layer.unrounded.share();
 }
 
-Claim head_claim(std::span<const TextEvidence> runs) {
-  Claim claim = claim_of("§1, §4.2", "LayerNorm makes every key selectable",
-                         "0 % unselectable with LayerNorm; keys of heads were not looked at");
-  const TextRuns with = sound_runs(runs, kWithScaling), without = sound_runs(runs, kWithoutScaling);
-  const KeyTally model = trained_keys(with, &LayerTally::after);
-  if (model.keys == 0) {
-    claim.measured = "not run";
-    return claim;
-  }
-  KeyTally heads;
-  for (const TextEvidence* run : with) {
-    for (const LayerTally& layer : trained(*run) ? trained(*run)->layers : std::vector<LayerTally>()) {
-      for (const KeyTally& head : layer.heads) heads += head;
-    }
-  }
-  claim.measured = fmt::format(
-      "after the norm {} of {} keys; in the heads, mean over heads, {} with LayerNorm, {} without scaling",
-      model.unselectable, model.keys, by_layer(with, in_heads), by_layer(without, in_heads));
-  const KeyTally scaled = trained_keys(with, &LayerTally::sphere);
-  if (model.unselectable > 0 && (scaled.keys == 0 || scaled.unselectable > 0)) {
-    claim.holds = Holds::no;
-  } else if (model.unselectable == 0 && heads.unselectable == 0) {
-    claim.holds = Holds::yes;
-  } else {
-    claim.holds = Holds::conditionally;
-    if (heads.unselectable > 0)
-      claim.condition =
-          "keys are what leaves the norm; a head compares kW_K in its own few dimensions, where most cannot "
-          "be selected, with LayerNorm as without";
-    if (model.unselectable > 0)
-      claim.condition += fmt::format("{}the norm has no eps", claim.condition.empty() ? "" : "; and ");
-  }
-  claim.why = fmt::format(
-      "Of {} keys of heads {} are unselectable with LayerNorm, for any query whatever. A head of 2 "
-      "dimensions sees the keys as points of a plane, and only the corners of their hull can be on top.",
-      heads.keys, heads.unselectable);
-  return claim;
+Claim every_key_selectable() {
+  const auto with = [](const Evidence& evidence) { return sound_runs(evidence.texts, kWithScaling); };
+  const auto model = [=](const Evidence& evidence) {
+    return trained_keys(with(evidence), &LayerTally::after);
+  };
+  const auto heads = [=](const Evidence& evidence) { return heads_of_trained(with(evidence)); };
+  const auto scaled = [=](const Evidence& evidence) {
+    return trained_keys(with(evidence), &LayerTally::sphere);
+  };
+  return {
+      .where = "§1, §4.2",
+      .sentence = "LayerNorm makes every key selectable",
+      .published = "0 % unselectable with LayerNorm; keys of heads were not looked at",
+      .needs = {language_norms(), {Need::keys}},
+      .there = some(of(model, &KeyTally::keys)),
+      .otherwise = "not run",
+      .measured = written(
+          "after the norm {} of {} keys; in the heads, mean over heads, {} with LayerNorm, {} without scaling",
+          of(model, &KeyTally::unselectable), of(model, &KeyTally::keys),
+          [=](const Evidence& evidence) { return by_layer(with(evidence), in_heads); },
+          [](const Evidence& evidence) {
+            return by_layer(sound_runs(evidence.texts, kWithoutScaling), in_heads);
+          }),
+      .why = written(
+          "Of {} keys of heads {} are unselectable with LayerNorm, for any query whatever. A head of 2 dimensions sees the keys as points of a plane, and only the corners of their hull can be on top.",
+          of(heads, &KeyTally::keys), of(heads, &KeyTally::unselectable)),
+      .holds =
+          any_of({none(of(model, &KeyTally::unselectable)),
+                  all_of({some(of(scaled, &KeyTally::keys)), none(of(scaled, &KeyTally::unselectable))})}),
+      .granted =
+          when(
+              some(of(heads, &KeyTally::unselectable)),
+              "keys are what leaves the norm; a head compares kW_K in its own few dimensions, where most cannot be selected, with LayerNorm as without") +
+          when(all_of({some(of(heads, &KeyTally::unselectable)), some(of(model, &KeyTally::unselectable))}),
+               "; and ") +
+          when(some(of(model, &KeyTally::unselectable)), "the norm has no eps")};
 }
 
 CurveFigure::Panel trend_panel(std::span<const TextEvidence> runs, const char* norm, const std::string& title,
-                               const LayerValue& value, std::span<const double> published) {
+                               LayerValue value, std::span<const double> published) {
   CurveFigure::Panel panel = step_panel(title, "unselectable keys, %");
   panel.y_low = 0;
   panel.y_high = 100;
@@ -117,20 +116,18 @@ ReportTable table_of(std::span<const TextEvidence> runs) {
            head_row("with scaling, in the heads: the same", with, layers)}};
 }
 
+Findings shown(const Evidence& evidence) {
+  return {.figures = {trend(evidence.texts, evidence.recipe)}, .tables = {table_of(evidence.texts)}};
+}
+
 }  // namespace
 
-Findings brody_table1(const Evidence& evidence) {
-  const auto runs = evidence.texts;
-  Findings found;
-  found.claims = {
-      share_claim("Table 1", "Without scaling, a substantial share of keys is unselectable in every layer",
-                  sound_runs(runs, kWithoutScaling), kTable1, after, evidence.recipe),
-      zero_claim("Table 1", "With scaling, no key is unselectable", sound_runs(runs, kWithScaling),
-                 evidence.recipe),
-      head_claim(runs)};
-  found.figures = {trend(runs, evidence.recipe)};
-  found.tables = {table_of(runs)};
-  return found;
+Exhibit brody_table1() {
+  return {
+      {share_claim("Table 1", "Without scaling, a substantial share of keys is unselectable in every layer",
+                   kWithoutScaling, kTable1, after),
+       zero_claim("Table 1", "With scaling, no key is unselectable"), every_key_selectable()},
+      shown};
 }
 
 }  // namespace normscope

@@ -1,40 +1,30 @@
 // Table 3 of Brody, Alon, Yahav 2023: words that are unselectable in some layer of the language model without
 // scaling.
-#include <fmt/format.h>
-
-#include "core/number_text.h"
 #include "paper/brody_tables.h"
 
 namespace normscope {
+namespace {
 
-std::vector<TextFinding> shown_sentences(const Evidence& evidence, const TextRuns& runs, const char* name,
-                                         const char* title) {
-  constexpr std::size_t most = 12;
-  if (runs.empty()) return {};
-  const TextEvidence& run = *runs.front();
-  const TextRecipe& recipe = evidence.recipe;
-  return {{name, title,
-           fmt::format("{}Of {} sentences ({}) those with the most unselectable tokens, a line each; "
-                       "underlined is what no query can put on top, among the tokens of its sentence, in at "
-                       "least one layer. Tokens: {}. Seed {}.",
-                       recipe.generated ? "GENERATED TEXT, not language. " : "", run.marked.sentences.size(),
-                       recipe.sentence_source, recipe.tokenizer, run.id.seed),
-           "", marked_figure(run.marked.sentences, most)}};
+std::vector<double> with_scaling(const Evidence& evidence) {
+  return word_shares(sound_runs(evidence.texts, kWithScaling)).tokens;
 }
 
-Findings brody_table3(const Evidence& evidence) {
-  const TextRuns without = sound_runs(evidence.texts, kWithoutScaling);
+Findings shown(const Evidence& evidence) {
+  return {.texts = shown_sentences(evidence, sound_runs(evidence.texts, kWithoutScaling), "table3",
+                                   "Table 3: unselectable words, language model without scaling")};
+}
+
+}  // namespace
+
+Exhibit brody_table3() {
   Claim claim = words_claim(
       "Table 3", "Words are unselectable in at least one layer of the language model without scaling",
-      without, evidence.recipe);
-  if (const auto with = word_shares(sound_runs(evidence.texts, kWithScaling)).tokens; !with.empty())
-    claim.why +=
-        fmt::format(" With scaling, the same sentences: {} %.", with_interval(mean_interval(with), 1, 100));
-  Findings found;
-  found.claims = {claim};
-  found.texts = shown_sentences(evidence, without, "table3",
-                                "Table 3: unselectable words, language model without scaling");
-  return found;
+      kWithoutScaling, language_norms());
+  claim.asks = {language_learned(kWithoutScaling)};
+  claim.afterword =
+      claim.afterword + when(any_in(with_scaling), written(" With scaling, the same sentences: {} %.",
+                                                           digits(1, of(with_scaling, mean_interval), 100)));
+  return {{claim}, shown};
 }
 
 }  // namespace normscope

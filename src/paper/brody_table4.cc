@@ -38,37 +38,49 @@ ReportTable shares_of(const TextRuns& runs) {
            head_row("in the heads: mean (least to most head); not in the paper", chosen, layers)}};
 }
 
+Interval accuracy(const Evidence& evidence) {
+  return mean_interval(last_values(sound_runs(evidence.texts, "none"), [](const TextRow& row) {
+    return row.held_out ? row.held_out->accuracy : kNoValue;
+  }));
+}
+double chance(const Evidence& evidence) {
+  return evidence.recipe.classes > 0 ? 1 / static_cast<double>(evidence.recipe.classes) : 0;
+}
+double asked(const Evidence& evidence) {
+  return chance(evidence) + 0.05;
+}
+// In per cent.
+template <double (*share)(const Evidence&)>
+double percent_of(const Evidence& evidence) {
+  return 100 * share(evidence);
+}
+
+Findings shown(const Evidence& evidence) {
+  const TextRuns runs = sound_runs(evidence.texts, "none");
+  return {
+      .texts = shown_sentences(evidence, runs, "table4", "Table 4: unselectable words, BERT without norms"),
+      .tables = {shares_of(runs), sentiment_recipe(evidence.recipe)}};
+}
+
 }  // namespace
 
-Findings brody_table4(const Evidence& evidence) {
-  const TextRuns runs = sound_runs(evidence.texts, "none");
+Exhibit brody_table4() {
   Claim claim = words_claim(
       "Table 4", "Words are unselectable in at least one layer of a BERT without norms, trained on sentiment",
-      runs, evidence.recipe);
-  const auto accuracy =
-      last_values(runs, [](const TextRow& row) { return row.held_out ? row.held_out->accuracy : kNoValue; });
-  if (!accuracy.empty()) {
-    const Interval right = mean_interval(accuracy);
-    const std::size_t classes = evidence.recipe.classes;
-    const double chance = classes > 0 ? 1 / static_cast<double>(classes) : 0, asked = chance + 0.05;
-    claim.measured += fmt::format("; test accuracy {} %", with_interval(right, 1, 100));
-    const std::string untrained = unlearned(
-        right, asked,
-        fmt::format(" The models have hardly learned the task (chance is {:.0f} %): without a norm, small "
-                    "initial weights take long to grow. More steps are needed for these to be the words of a "
-                    "trained model.",
-                    100 * chance),
-        fmt::format("{} % of the test texts are right, and {:.0f} % are asked for (chance is {:.0f} %)",
-                    with_interval(right, 1, 100), 100 * asked, 100 * chance));
-    if (!untrained.empty()) claim.holds = Holds::open;
-    claim.why += untrained;
-  }
-  claim.why += " Keys are read where the norm in front of each attention used to be.";
-  Findings found;
-  found.claims = {claim};
-  found.texts = shown_sentences(evidence, runs, "table4", "Table 4: unselectable words, BERT without norms");
-  found.tables = {shares_of(runs), sentiment_recipe(evidence.recipe)};
-  return found;
+      "none", {Need::sentiment, {"none"}});
+  const Condition evaluated = some(of(accuracy, &Interval::count));
+  const auto right = digits(1, accuracy, 100);
+  claim.measured = claim.measured + when(evaluated, written("; test accuracy {} %", right));
+  claim.asks = {learned(
+      any_of({negation(evaluated),
+              [](const Evidence& evidence) { return above(accuracy(evidence), asked(evidence)); }}),
+      written(
+          " The models have hardly learned the task (chance is {:.0f} %): without a norm, small initial weights take long to grow. More steps are needed for these to be the words of a trained model.",
+          percent_of<chance>),
+      written("{} % of the test texts are right, and {:.0f} % are asked for (chance is {:.0f} %)", right,
+              percent_of<asked>, percent_of<chance>))};
+  claim.afterword = claim.afterword + " Keys are read where the norm in front of each attention used to be.";
+  return {{claim}, shown};
 }
 
 }  // namespace normscope

@@ -1,7 +1,8 @@
 #pragma once
-// The parts of `paper`: a row of paper_parts() each, and a file with what was published, how that is judged
-// and its figure. What a part needs is run before, by the study; a part only looks at it.
+// The parts of `paper`: a row of paper_parts() each, and a file with its claims and its figure. What the claims
+// need is run before, by the study; a part only looks at it.
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,7 +14,9 @@
 #include "normscope/majority.h"
 #include "normscope/model.h"
 #include "paper/claim.h"
-#include "paper/text_claims.h"
+#include "paper/text_measures.h"
+#include "paper/wu_dynamics.h"
+#include "report/text.h"
 #include "result/paper.h"
 
 namespace normscope {
@@ -34,7 +37,7 @@ struct TextFinding {
 
 // What a part adds to the report.
 struct Findings {
-  std::vector<Claim> claims = {};
+  std::vector<Judgement> claims = {};
   std::vector<Figure> figures = {};
   std::vector<TextFinding> texts = {};
   std::vector<ReportTable> tables = {};
@@ -61,7 +64,7 @@ using ShowProgress = std::function<Tell(const std::string& label, const char* un
 using RunCollapse = std::function<std::vector<CollapseCurve>(
     const std::string& label, const std::vector<CollapseCase>&, const CollapseSettings&)>;
 
-// What a part looks at, as far as its row asks for it.
+// What claims look at, as far as they need it.
 struct Evidence {
   const PaperPlan& plan;
   const Executor& executor;
@@ -71,30 +74,48 @@ struct Evidence {
   std::span<const TextEvidence> texts = {};
   TextRecipe recipe = {};  // of the texts
   std::span<const PretrainedModel> models = {};
+  WuSettings dynamics = {};
+
+  mutable std::map<const void*, std::shared_ptr<const void>> kept = {};  // by once()
 };
 
-struct Needs {
-  bool majority = false, majority_3d = false;  // trainings
-  bool language = false, sentiment = false;    // trainings on text
-  bool sentences = false, models = false;      // of the text models, marked; pretrained
+// What `run` makes of the evidence: run by the first claim or figure that looks, and kept for the others.
+template <auto run>
+const auto& once(const Evidence& evidence) {
+  static constexpr char key = 0;
+  using Result = decltype(run(evidence));
+  std::shared_ptr<const void>& result = evidence.kept[&key];
+  if (!result) result = std::make_shared<const Result>(run(evidence));
+  return *static_cast<const Result*>(result.get());
+}
+
+// A figure or table of a paper: what it claims, and what is shown of it here.
+struct Exhibit {
+  std::vector<Claim> claims;
+  Findings (*shown)(const Evidence& evidence) = nullptr;
 };
+Findings judge(const Exhibit& exhibit, const Evidence& evidence);
 
 struct PaperPart {
   const char* name;
   const char* sentence;
-  Needs needs;
-  const char* norms;                               // that are trained for it, with commas
+  Exhibit exhibit;
   double (*seconds)(const PaperPlan& plan);        // about, on two cores: only for the time left
   std::string (*settings)(const PaperPlan& plan);  // of its figures
-  Findings (*find)(const Evidence& evidence);
+
+  bool needs(Need what) const;  // by its claims
 };
 // In the order in which they are run.
 std::span<const PaperPart> paper_parts();
+// What the claims of the parts of a plan need; the norms that are trained for them, each once.
+bool plan_needs(const PaperPlan& plan, Need what);
+std::vector<std::string> norms_for(const PaperPlan& plan, Need what);
 
-using FindPart = Findings(const Evidence& evidence);
-FindPart brody_fig1ab, brody_fig1cd, brody_fig2, brody_fig3, brody_followups, brody_fig4, brody_table1,
+using MakeExhibit = Exhibit();
+MakeExhibit brody_fig1ab, brody_fig1cd, brody_fig2, brody_fig3, brody_followups, brody_fig4, brody_table1,
     brody_table2, brody_table3, brody_table4;
-FindPart wu_fig1, wu_fig2, wu_fig3, wu_fig4, wu_fig5, wu_fig6, wu_fig7, wu_fig8, wu_fig9, wu_beyond;
+MakeExhibit wu_fig1, wu_fig2, wu_fig3, wu_fig4, wu_fig5, wu_theorem3, wu_fig6, wu_fig7, wu_fig8, wu_fig9,
+    wu_beyond;
 
 // An encyclopedia of 22 short articles, which pretrained models read for want of another text.
 std::string_view builtin_text();

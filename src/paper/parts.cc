@@ -11,11 +11,12 @@ namespace {
 
 // 3.5 ms per step of one run on two cores; the first part that looks at the runs trains them for all.
 double majority_seconds(const PaperPlan& plan) {
-  const double norms = plan.has("fig2") || plan.has("fig3") ? 4 : 2, learned = plan.has("followups") ? 3 : 0;
-  return 3.5e-3 * (norms + learned) * static_cast<double>(plan.seeds.size() * plan.steps);
+  return 3.5e-3 *
+         static_cast<double>(norms_for(plan, Need::majority).size() * plan.seeds.size() * plan.steps);
 }
 double majority_3d_seconds(const PaperPlan& plan) {
-  return 1e-3 * 3 * static_cast<double>(plan.seeds.size() * plan.steps_3d);
+  return 1e-3 *
+         static_cast<double>(norms_for(plan, Need::majority_3d).size() * plan.seeds.size() * plan.steps_3d);
 }
 // Seconds per token of a step, by the size of the vocabulary; again for all that look at it.
 double language_seconds(const PaperPlan& plan) {
@@ -74,69 +75,90 @@ std::string sentiment(const PaperPlan& plan) {
   return fmt::format("{}, {} steps of {} texts, {}, {}", first_seeds(plan, each.seeds), each.steps,
                      each.batch, each.reviews, each.tokenizer);
 }
-std::string none(const PaperPlan&) {
+std::string no_settings(const PaperPlan&) {
   return "";
 }
 
-constexpr const char *kFigureNorms = "layernorm,rmsnorm,xsigma,published",
-                     *kLearnedNormals = "layernorm,rmsnorm,project:1,project:2,project:4",
-                     *kLanguageNorms = "layernorm,center";
-constexpr Needs kNothing{}, kMajority{.majority = true}, kLanguage{.language = true}, kModels{.models = true};
+Exhibit both(Exhibit shown, const Exhibit& more) {
+  shown.claims.insert(shown.claims.end(), more.claims.begin(), more.claims.end());
+  return shown;
+}
 
 }  // namespace
 
 std::span<const PaperPart> paper_parts() {
-  static constexpr PaperPart parts[] = {
-      {"fig1ab",
-       "keys and queries of the majority task in three dimensions",
-       {.majority_3d = true},
-       "layernorm,rmsnorm,published",
-       majority_3d_seconds,
-       in_3d,
-       brody_fig1ab},
-      {"fig1cd", "heat maps of unselectable random keys", kNothing, "", about<5>, drawn, brody_fig1cd},
-      {"fig2", "majority: training loss and the angle of queries to 1", kMajority, kFigureNorms,
-       majority_seconds, in_8d, brody_fig2},
-      {"fig3", "majority: test accuracy", kMajority, kFigureNorms, majority_seconds, in_8d, brody_fig3},
-      {"followups", "majority: learned normals instead of 1 (the paper's open questions)", kMajority,
-       kLearnedNormals, majority_seconds, in_8d, brody_followups},
-      {"fig4", "language model: loss with and without scaling", kLanguage, kLanguageNorms, language_seconds,
-       language, brody_fig4},
-      {"table1", "language model: unselectable keys with and without scaling, also in its heads", kLanguage,
-       kLanguageNorms, language_seconds, language, brody_table1},
-      {"table2", "language model: unselectable keys before and after LayerNorm", kLanguage, kLanguageNorms,
-       language_seconds, language, brody_table2},
-      {"table3",
-       "language model without scaling: unselectable words of sentences",
-       {.language = true, .sentences = true},
-       kLanguageNorms,
-       language_seconds,
-       language,
-       brody_table3},
-      {"table4",
-       "sentiment model without norms: unselectable words of sentences",
-       {.sentiment = true, .sentences = true},
-       "none",
-       sentiment_seconds,
-       sentiment,
-       brody_table4},
-      {"wu1", "two tokens in the plane, with and without LayerNorm", kNothing, "", about<1>, none, wu_fig1},
-      {"wu2", "collapse over 12 layers, random init (eval mode and dropout) and pretrained", kModels, "",
-       sample_seconds<5, 1>, sampled, wu_fig2},
-      {"wu3", "temperature d_QK in pretrained models", kModels, "", sample_seconds<0, 1>, sampled, wu_fig3},
-      {"wu4", "rank and cosines by layer of pretrained models", kModels, "", sample_seconds<0, 1>, sampled,
-       wu_fig4},
-      {"wu5", "phase portrait and equilibria of every rank", kNothing, "", about<5>, none, wu_fig5},
-      {"wu6", "collapse over 128 layers", kNothing, "", deep_seconds, deep, wu_fig6},
-      {"wu7", "temperature d_QK and collapse", kNothing, "", sample_seconds<5, 0>, sampled, wu_fig7},
-      {"wu8", "singular values by layer, random init and pretrained", kModels, "", sample_seconds<1, 0>,
-       sampled, wu_fig8},
-      {"wu9", "cosines of the initial embeddings, random init and pretrained", kModels, "", about<1>, sampled,
-       wu_fig9},
-      {"beyond", "other norms, placements, weights; masks of equal sparsity", kNothing, "",
-       sample_seconds<5, 0>, sampled, wu_beyond},
+  static const PaperPart parts[] = {
+      {"fig1ab", "keys and queries of the majority task in three dimensions", brody_fig1ab(),
+       majority_3d_seconds, in_3d},
+      {"fig1cd", "heat maps of unselectable random keys", brody_fig1cd(), about<5>, drawn},
+      {"fig2", "majority: training loss and the angle of queries to 1", brody_fig2(), majority_seconds,
+       in_8d},
+      {"fig3", "majority: test accuracy", brody_fig3(), majority_seconds, in_8d},
+      {"followups", "majority: learned normals instead of 1 (the paper's open questions)", brody_followups(),
+       majority_seconds, in_8d},
+      {"fig4", "language model: loss with and without scaling", brody_fig4(), language_seconds, language},
+      {"table1", "language model: unselectable keys with and without scaling, also in its heads",
+       brody_table1(), language_seconds, language},
+      {"table2", "language model: unselectable keys before and after LayerNorm", brody_table2(),
+       language_seconds, language},
+      {"table3", "language model without scaling: unselectable words of sentences", brody_table3(),
+       language_seconds, language},
+      {"table4", "sentiment model without norms: unselectable words of sentences", brody_table4(),
+       sentiment_seconds, sentiment},
+      {"wu1", "two tokens in the plane, with and without LayerNorm", wu_fig1(), about<1>, no_settings},
+      {"wu2", "collapse over 12 layers, random init (eval mode and dropout) and pretrained", wu_fig2(),
+       sample_seconds<5, 1>, sampled},
+      {"wu3", "temperature d_QK in pretrained models", wu_fig3(), sample_seconds<0, 1>, sampled},
+      {"wu4", "rank and cosines by layer of pretrained models", wu_fig4(), sample_seconds<0, 1>, sampled},
+      {"wu5", "phase portrait and equilibria of every rank", both(wu_fig5(), wu_theorem3()), about<5>,
+       no_settings},
+      {"wu6", "collapse over 128 layers", wu_fig6(), deep_seconds, deep},
+      {"wu7", "temperature d_QK and collapse", wu_fig7(), sample_seconds<5, 0>, sampled},
+      {"wu8", "singular values by layer, random init and pretrained", wu_fig8(), sample_seconds<1, 0>,
+       sampled},
+      {"wu9", "cosines of the initial embeddings, random init and pretrained", wu_fig9(), about<1>, sampled},
+      {"beyond", "other norms, placements, weights; masks of equal sparsity", wu_beyond(),
+       sample_seconds<5, 0>, sampled},
   };
   return parts;
+}
+
+bool PaperPart::needs(Need what) const {
+  return std::any_of(exhibit.claims.begin(), exhibit.claims.end(), [&](const Claim& claim) {
+    return std::any_of(claim.needs.begin(), claim.needs.end(),
+                       [&](const Runs& runs) { return runs.what == what; });
+  });
+}
+
+bool plan_needs(const PaperPlan& plan, Need what) {
+  const auto parts = paper_parts();
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const PaperPart& part) { return part.needs(what) && plan.has(part.name); });
+}
+
+std::vector<std::string> norms_for(const PaperPlan& plan, Need what) {
+  std::vector<std::string> norms;
+  for (const PaperPart& part : paper_parts()) {
+    if (!plan.has(part.name)) continue;
+    for (const Claim& claim : part.exhibit.claims) {
+      for (const Runs& runs : claim.needs) {
+        if (runs.what != what) continue;
+        for (const std::string& norm : runs.norms) {
+          if (std::find(norms.begin(), norms.end(), norm) == norms.end()) norms.push_back(norm);
+        }
+      }
+    }
+  }
+  return norms;
+}
+
+Findings judge(const Exhibit& exhibit, const Evidence& evidence) {
+  Findings found;
+  for (const Claim& claim : exhibit.claims) {
+    if (auto judged = judge(claim, evidence)) found.claims.push_back(std::move(*judged));
+  }
+  if (exhibit.shown != nullptr) found.add(exhibit.shown(evidence));
+  return found;
 }
 
 void Findings::add(Findings more) {

@@ -20,9 +20,12 @@ double layers_to_tenth(const CollapseCurve& curve) {
   return static_cast<double>(curve.layers.size());
 }
 
-}  // namespace
+// Nine edges per token, or as near to it as the family allows.
+constexpr std::array kEqualMasks = {"window:4",          "onesided:8",   "dilated:4,4",
+                                    "global:2+window:2", "random:0.063", "block:9"};
+constexpr const char* kWeightNorm = "layernorm + weight norm";
 
-Findings wu_beyond(const Evidence& evidence) {
+std::vector<CollapseCase> cases_of(const Evidence& evidence) {
   BlockSpec base = bert_base(0);
   base.width = 192;
   base.heads = 3;
@@ -55,38 +58,87 @@ Findings wu_beyond(const Evidence& evidence) {
       add(fmt::format("norms under {}", mask), variant.name, block, mask);
     }
   }
-  // Nine edges per token, or as near to it as the family allows.
-  constexpr std::array masks = {"window:4",          "onesided:8",   "dilated:4,4",
-                                "global:2+window:2", "random:0.063", "block:9"};
   for (const char* norm : {"none", "layernorm"}) {
-    for (const char* mask : masks) {
+    for (const char* mask : kEqualMasks) {
       BlockSpec block = base;
       block.norm = parse_norm(norm);
       add(fmt::format("masks of equal sparsity, norm {}", norm), mask, block, mask);
     }
   }
-  CollapseSettings collapse_settings = bert_settings(24, evidence.plan.samples, evidence.plan.seed);
+  return cases;
+}
+
+Curves run(const Evidence& evidence) {
+  const std::vector<CollapseCase> cases = cases_of(evidence);
+  CollapseSettings settings = bert_settings(24, evidence.plan.samples, evidence.plan.seed);
   const std::string init = "gaussian";
-  collapse_settings.weights.query_key = collapse_settings.weights.value = collapse_settings.weights.output =
-      collapse_settings.weights.feed_forward = parse_matrix_init(init);
-  Curves curves = evidence.collapse("Beyond", cases, collapse_settings);
+  settings.weights.query_key = settings.weights.value = settings.weights.output =
+      settings.weights.feed_forward = parse_matrix_init(init);
+  Curves curves = evidence.collapse("Beyond", cases, settings);
   // Weight normalization changes the weights, so it is a run of its own.
   std::vector<CollapseCase> normalized;
-  for (CollapseCase& each : cases) {
+  for (const CollapseCase& each : cases) {
     if (each.name == "layernorm") normalized.push_back(each);
   }
-  for (CollapseCase& each : normalized) each.name = "layernorm + weight norm";
-  collapse_settings.weights.normalize = true;
-  for (CollapseCurve& curve : evidence.collapse("Beyond", normalized, collapse_settings))
+  for (CollapseCase& each : normalized) each.name = kWeightNorm;
+  settings.weights.normalize = true;
+  for (CollapseCurve& curve : evidence.collapse("Beyond", normalized, settings))
     curves.push_back(std::move(curve));
+  return curves;
+}
 
+// Those of equal sparsity without norm, the one with most left at the end first.
+std::vector<const CollapseCurve*> by_end(const Evidence& evidence) {
+  std::vector<const CollapseCurve*> order;
+  order.reserve(kEqualMasks.size());
+  for (const char* mask : kEqualMasks)
+    order.push_back(&find(once<run>(evidence), "masks of equal sparsity, norm none", mask));
+  std::stable_sort(order.begin(), order.end(), [](const CollapseCurve* a, const CollapseCurve* b) {
+    return a->mean(24, &TokenMeasures::relative) > b->mean(24, &TokenMeasures::relative);
+  });
+  return order;
+}
+std::string at_24(const CollapseCurve& curve) {
+  return fmt::format("{} {}", curve.name, with_interval(mean_interval(relative_at(curve, 24))));
+}
+// The mask with most left, and those that these samples cannot tell from it.
+std::string best(const Evidence& evidence) {
+  const auto order = by_end(evidence);
+  std::string names = order.front()->name;
+  for (auto other = order.begin() + 1; other != order.end(); ++other) {
+    if (above(mean_difference(relative_at(**other, 24), relative_at(*order.front(), 24)), 0) != true)
+      names += " or " + (*other)->name;
+  }
+  return names;
+}
+
+Claim which_mask() {
+  return {
+      .where = "beyond Wu et al.",
+      .sentence = "Which mask slows collapse most at equal sparsity (about nine edges per token)?",
+      .published = "not asked",
+      .measured = written(
+          "μ/‖X‖ at layer 24 without norm: {} (most), {} (least; {})",
+          [](const Evidence& evidence) { return at_24(*by_end(evidence).front()); },
+          [](const Evidence& evidence) { return at_24(*by_end(evidence).back()); },
+          of(once<run>, samples_note)),
+      .why =
+          "A mask without a centre (block) never mixes its blocks; among the others a greater radius means slower mixing.",
+      .asks = {{at_least(
+          [](const Evidence& evidence) { return once<run>(evidence).front().layers.front().size(); }, 2)}},
+      .answer =
+          written("{}, then those with the greatest radius; random and global edges mix fastest", best)};
+}
+
+Findings shown(const Evidence& evidence) {
+  const std::vector<CollapseCase> cases = cases_of(evidence);
+  const Curves& curves = once<run>(evidence);
   std::vector<std::vector<std::string>> rows = {{"group", "case", "edges per token", "radius",
                                                  "layers to a tenth", "μ/‖X‖ at 4", "at 24",
                                                  "kept per layer"}};
   for (const CollapseCurve& curve : curves) {
     const auto found = std::find_if(cases.begin(), cases.end(), [&](const CollapseCase& each) {
-      return each.group == curve.group &&
-             (each.name == curve.name || curve.name == "layernorm + weight norm");
+      return each.group == curve.group && (each.name == curve.name || curve.name == kWeightNorm);
     });
     const MaskProperties mask = mask_properties(found->mask);
     const double to_tenth = layers_to_tenth(curve);
@@ -98,42 +150,18 @@ Findings wu_beyond(const Evidence& evidence) {
                     with_interval(mean_interval(relative_at(curve, 24))),
                     fmt::format("{:.3f}", curve.rate.factor)});
   }
-  const std::string group = "masks of equal sparsity, norm none";
-  std::vector<const CollapseCurve*> by_end;
-  by_end.reserve(masks.size());
-  for (const char* mask : masks) by_end.push_back(&find(curves, group, mask));
-  std::stable_sort(by_end.begin(), by_end.end(), [](const CollapseCurve* a, const CollapseCurve* b) {
-    return a->mean(24, &TokenMeasures::relative) > b->mean(24, &TokenMeasures::relative);
-  });
-  // The mask with most left, and those that these samples cannot tell from it.
-  std::string best = by_end.front()->name;
-  for (auto other = by_end.begin() + 1; other != by_end.end(); ++other) {
-    if (above(mean_difference(relative_at(**other, 24), relative_at(*by_end.front(), 24)), 0) != true)
-      best += " or " + (*other)->name;
-  }
-  const auto at_24 = [](const CollapseCurve* curve) {
-    return fmt::format("{} {}", curve->name, with_interval(mean_interval(relative_at(*curve, 24))));
-  };
-  Claim claim =
-      claim_of("beyond Wu et al.",
-               "Which mask slows collapse most at equal sparsity (about nine edges per token)?", "not asked");
-  claim.measured = fmt::format("μ/‖X‖ at layer 24 without norm: {} (most), {} (least; {})",
-                               at_24(by_end.front()), at_24(by_end.back()), samples_note(curves));
-  claim.holds = curves.front().layers.front().size() > 1 ? Holds::answered : Holds::open;
-  claim.condition =
-      fmt::format("{}, then those with the greatest radius; random and global edges mix fastest", best);
-  claim.why =
-      "A mask without a centre (block) never mixes its blocks; among the others a greater radius means "
-      "slower mixing.";
-  Findings found;
-  found.claims = {claim};
-  found.figures = {curve_figure(curves, &TokenMeasures::relative, "beyond",
-                                "Norms, placements, weights and masks beyond the paper: μ/‖X‖ by layer",
-                                false,
-                                fmt::format("N(0, 1/d) weights, eval mode, {}.", samples_count(curves)))};
-  found.tables = {
-      {"Which norms and masks slow collapse? 192 dimensions, 3 heads, 24 layers of attention only", rows}};
-  return found;
+  return {
+      .figures = {curve_figure(curves, &TokenMeasures::relative, "beyond",
+                               "Norms, placements, weights and masks beyond the paper: μ/‖X‖ by layer", false,
+                               fmt::format("N(0, 1/d) weights, eval mode, {}.", samples_count(curves)))},
+      .tables = {{"Which norms and masks slow collapse? 192 dimensions, 3 heads, 24 layers of attention only",
+                  rows}}};
+}
+
+}  // namespace
+
+Exhibit wu_beyond() {
+  return {{which_mask()}, shown};
 }
 
 }  // namespace normscope

@@ -154,6 +154,10 @@ Figure curve_figure(const Curves& curves, double TokenMeasures::*measure, const 
   return to_figure(name, title, "", figure);
 }
 
+Models models_of(const Evidence& evidence) {
+  return evidence.models;
+}
+
 const ModelSpec& spec_of(const PretrainedModel& model) {
   return model.weights->spec();
 }
@@ -191,19 +195,6 @@ const CollapseCurve& find(const Curves& curves, const PretrainedModel& model, st
   return find(curves, fmt::format("{}: {}", model.name, group), name);
 }
 
-std::string over_models(Models models, const std::function<std::string(const PretrainedModel&)>& text) {
-  std::string all;
-  for (const PretrainedModel& model : models)
-    append(all, fmt::format("{}: {}", model.name, text(model)), "; ");
-  return all;
-}
-
-std::string names_of(Models models) {
-  std::string all;
-  for (const PretrainedModel& model : models) append(all, model.name);
-  return all;
-}
-
 std::string published_model(std::string_view family) {
   constexpr std::pair<const char*, const char*> like[] = {{"bert", "bert-base-uncased"},
                                                           {"roberta", "bert-base-uncased"},
@@ -226,8 +217,9 @@ std::string stands_in(const PretrainedModel& model) {
   return model.name == published || model.name.ends_with("/" + published) ? "the paper's own" : published;
 }
 
-std::string samples_note(Models models) {
-  const std::size_t windows = models.front().texts.size(), tokens = tokens_of(models.front());
+std::string model_samples_note(const Evidence& evidence) {
+  const PretrainedModel& model = evidence.models.front();
+  const std::size_t windows = model.texts.size(), tokens = tokens_of(model);
   return windows == 1 ? fmt::format("one window of {} tokens, which has no interval", tokens)
                       : fmt::format("± 95 % interval over {} windows of {} tokens", windows, tokens);
 }
@@ -262,35 +254,60 @@ void add_figures(Findings& found, Models models, const Curves& curves, double To
   }
 }
 
-void judge(Claim& claim, Models models, const OfModel& holds) {
-  std::vector<PretrainedModel> holding;
-  bool told = !models.empty();
-  for (const PretrainedModel& model : models) {
-    const Answer found = holds(model);
-    told = told && found;
-    if (found == true) holding.push_back(model);
+std::string models_where(const Evidence& evidence, const OfModel& holds,
+                         bool (*about)(const PretrainedModel&)) {
+  std::string names;
+  for (const PretrainedModel& model : evidence.models) {
+    if (about(model) && holds(evidence, model) == true) append(names, model.name);
   }
-  claim.holds = !told                             ? Holds::open
-                : holding.empty()                 ? Holds::no
-                : holding.size() == models.size() ? Holds::yes
-                                                  : Holds::conditionally;
-  claim.condition = fmt::format("the model is {}", names_of(holding));
+  return names;
 }
 
-void judge_by_mask(Claim& claim, Models models, const OfModelAndMask& holds) {
-  judge(claim, models, [&](const PretrainedModel& model) {
-    return all_of(kMasks, [&](const char* mask) { return holds(model, mask); });
+Claim by_model(Claim claim, const OfModel& holds, bool (*about)(const PretrainedModel&)) {
+  claim.needs = {{Need::models}};
+  claim.there = any_in(models_of);
+  claim.holds = [=](const Evidence& evidence) {
+    std::vector<Answer> answers;
+    for (const PretrainedModel& model : evidence.models) {
+      if (about(model)) answers.push_back(holds(evidence, model));
+    }
+    const bool told =
+        !answers.empty() && std::find(answers.begin(), answers.end(), std::nullopt) == answers.end();
+    return told ? all_of(answers, [](const Answer& answer) { return answer; }) : std::nullopt;
+  };
+  const auto names = [=](const Evidence& evidence) { return models_where(evidence, holds, about); };
+  claim.holds_if.push_back({any_in(names), written("the model is {}", names)});
+  return claim;
+}
+
+Claim by_model_and_mask(Claim claim, const OfModelAndMask& holds) {
+  claim = by_model(std::move(claim), [=](const Evidence& evidence, const PretrainedModel& model) {
+    return all_of(kMasks, [&](const char* mask) { return holds(evidence, model, mask); });
   });
-  if (claim.holds != Holds::no && claim.holds != Holds::conditionally) return;
-  std::string masks;
-  for (const char* mask : kMasks) {
-    if (all_of(models, [&](const PretrainedModel& model) { return holds(model, mask); }) == true)
-      append(masks, mask);
-  }
-  if (masks.empty()) return;
-  claim.condition = fmt::format("{}the mask is one of {}",
-                                claim.holds == Holds::conditionally ? claim.condition + " or " : "", masks);
-  claim.holds = Holds::conditionally;
+  const auto masks = [=](const Evidence& evidence) {
+    std::string names;
+    for (const char* mask : kMasks) {
+      const auto under = [&](const PretrainedModel& model) { return holds(evidence, model, mask); };
+      if (all_of(evidence.models, under) == true) append(names, mask);
+    }
+    return names;
+  };
+  const Granted some_models = claim.holds_if.back();
+  const Condition some_masks = any_in(masks);
+  claim.holds_if.back() = {any_of({some_models.holds, some_masks}),
+                           when(some_models.holds, some_models.words) +
+                               when(all_of({some_models.holds, some_masks}), " or ") +
+                               when(some_masks, written("the mask is one of {}", masks))};
+  return claim;
+}
+
+Text over_models(std::function<std::string(const Evidence&, const PretrainedModel&)> text) {
+  return [=](const Evidence& evidence) {
+    std::string all;
+    for (const PretrainedModel& model : evidence.models)
+      append(all, fmt::format("{}: {}", model.name, text(evidence, model)), "; ");
+    return all;
+  };
 }
 
 std::string_view builtin_text() {

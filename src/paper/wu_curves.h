@@ -47,6 +47,11 @@ struct Gains {
   static constexpr std::array<double, 3> temperatures = {1.0 / 64, 1.0, 64.0};
   static constexpr std::array<const char*, 3> labels = {"d_QK = 1/64", "d_QK = 1", "d_QK = 64"};
 
+  static constexpr const char* why = "Scores are divided by √d_QK, so that a small one sharpens attention.";
+  static constexpr const char* where = "The effect is greatest under global masks and in early layers";
+  static constexpr const char* published_where =
+      "complete and causal gain more than windows; layers 1 to 3 more than later ones";
+
   std::vector<double> of(const char* mask, std::size_t layer) const;
   RatioInterval mean(const char* mask, std::size_t layer) const;
   std::string text(std::size_t layer) const;  // of all masks
@@ -77,6 +82,8 @@ Figure curve_figure(const Curves& curves, double TokenMeasures::*measure, const 
 using Models = std::span<const PretrainedModel>;
 inline constexpr const char* kNoModel =
     "not run: no pretrained model is on this machine (normscope data get minilm brings one)";
+Models models_of(const Evidence& evidence);
+std::string model_samples_note(const Evidence& evidence);
 const ModelSpec& spec_of(const PretrainedModel& model);
 std::size_t tokens_of(const PretrainedModel& model);
 const char* own_mask_name(const PretrainedModel& model);
@@ -86,23 +93,28 @@ Curves run_models(const Evidence& evidence, const char* label, const CasesOfMode
                   Spectrum spectrum = Spectrum::no, std::size_t most_samples = ~std::size_t{0});
 const CollapseCurve& find(const Curves& curves, const PretrainedModel& model, std::string_view group,
                           std::string_view name);
-// "minilm: …; stories15m: …"
-std::string over_models(Models models, const std::function<std::string(const PretrainedModel&)>& text);
-std::string names_of(Models models);
 // The model of the paper that one of this family is like: "bert-base-uncased", "gpt2", …; empty: none.
 std::string published_model(std::string_view family);
 std::string stands_in(const PretrainedModel& model);
-std::string samples_note(Models models);
 std::string caption(Models models);
 // One figure per model, so that its panels stand together.
 void add_figures(Findings& found, Models models, const Curves& curves, double TokenMeasures::*measure,
                  const std::string& name, const std::string& title);
 
-using OfModel = std::function<Answer(const PretrainedModel&)>;
-using OfModelAndMask = std::function<Answer(const PretrainedModel&, const char* mask)>;
-// Holds for all models, for none, or for some, which the condition names; open if of one it cannot be told.
-void judge(Claim& claim, Models models, const OfModel& holds);
+using OfModel = std::function<Answer(const Evidence&, const PretrainedModel&)>;
+using OfModelAndMask = std::function<Answer(const Evidence&, const PretrainedModel&, const char* mask)>;
+// Those that a claim is about and holds for, by name.
+std::string models_where(const Evidence& evidence, const OfModel& holds,
+                         bool (*about)(const PretrainedModel&));
+inline bool any_model(const PretrainedModel&) {
+  return true;
+}
+// A claim about pretrained models: holds for all, for none, or for some, which a condition names; open if of one
+// it cannot be told.
+Claim by_model(Claim claim, const OfModel& holds, bool (*about)(const PretrainedModel&) = any_model);
 // The same under all masks; those that hold in all models are a condition, too.
-void judge_by_mask(Claim& claim, Models models, const OfModelAndMask& holds);
+Claim by_model_and_mask(Claim claim, const OfModelAndMask& holds);
+// "minilm: …; stories15m: …"
+Text over_models(std::function<std::string(const Evidence&, const PretrainedModel&)> text);
 
 }  // namespace normscope

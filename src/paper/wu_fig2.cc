@@ -37,106 +37,122 @@ RatioInterval mu_factor(const CollapseCurve& curve) {
   return mean_ratio(start, end);
 }
 
+// Curves at random init, to a depth.
+struct Depth {
+  const char* where;
+  const Curves& (*curves)(const Evidence&);
+};
+
 // The curves of one group, mask by mask.
 struct Group {
-  const Curves& curves;
+  Depth depth;
   const char* name;
 
-  const CollapseCurve& under(const char* mask) const { return find(curves, name, mask); }
-  std::string ends() const {
-    return over_masks(
-        [&](const char* mask) { return with_interval(mean_interval(relative_at_end(under(mask)))); });
+  const CollapseCurve& under(const Evidence& evidence, const char* mask) const {
+    return find(depth.curves(evidence), name, mask);
   }
-  Answer stay_apart() const {
-    return all_of(kMasks, [&](const char* mask) { return stays_apart(under(mask)); });
+  // Something of each, as text.
+  Text over(std::string (*text)(const CollapseCurve&)) const {
+    return [*this, text](const Evidence& evidence) {
+      return over_masks([&](const char* mask) { return text(under(evidence, mask)); });
+    };
+  }
+  // Whether it is so of all.
+  Condition all(Answer (*holds)(const CollapseCurve&)) const {
+    return [*this, holds](const Evidence& evidence) {
+      return all_of(kMasks, [&](const char* mask) { return holds(under(evidence, mask)); });
+    };
+  }
+  Text ends() const {
+    return over(
+        [](const CollapseCurve& curve) { return with_interval(mean_interval(relative_at_end(curve))); });
+  }
+  // Of what is shown at the end.
+  auto layer() const {
+    return [*this](const Evidence& evidence) { return last_layer(under(evidence, "full")); };
   }
 };
 
-Claim pure_attention_collapses(const char* where, const Curves& curves) {
-  Claim claim = claim_of(where, "Without LayerNorm, pure attention collapses exponentially under every mask",
-                         "μ falls along a line under all four masks");
-  const Group san{curves, "san, eval"};
-  claim.measured =
-      fmt::format("share of μ kept per layer: {}; of μ/‖X‖: {} ({})",
-                  over_masks([&](const char* mask) { return factor_text(mu_factor(san.under(mask))); }),
-                  over_masks([&](const char* mask) { return factor_text(san.under(mask).rate.interval()); }),
-                  samples_note(curves));
-  const Answer falls =
-      all_of(kMasks, [&](const char* mask) { return below(mu_factor(san.under(mask)), 0.9); });
-  const Answer alike = all_of(kMasks, [&](const char* mask) { return collapsed(san.under(mask)); });
-  claim.holds = judged(all_of({falls, alike}), falls);
-  claim.condition = "μ is read without its scale: μ/‖X‖ falls slowly under local masks";
-  claim.why =
-      "BERT's weights (standard deviation 0.02) shrink μ to about 0.31 per layer by scale alone, whatever "
-      "the "
-      "mask; μ/‖X‖ tells how alike the tokens become.";
-  return claim;
+Claim pure_attention_collapses(const Depth& depth) {
+  const Group san{depth, "san, eval"};
+  const Condition falls = san.all([](const CollapseCurve& curve) { return below(mu_factor(curve), 0.9); });
+  return {
+      .where = depth.where,
+      .sentence = "Without LayerNorm, pure attention collapses exponentially under every mask",
+      .published = "μ falls along a line under all four masks",
+      .measured =
+          written("share of μ kept per layer: {}; of μ/‖X‖: {} ({})",
+                  san.over([](const CollapseCurve& curve) { return factor_text(mu_factor(curve)); }),
+                  san.over([](const CollapseCurve& curve) { return factor_text(curve.rate.interval()); }),
+                  of(depth.curves, samples_note)),
+      .why =
+          "BERT's weights (standard deviation 0.02) shrink μ to about 0.31 per layer by scale alone, whatever the mask; μ/‖X‖ tells how alike the tokens become.",
+      .holds = all_of({falls, san.all(collapsed)}),
+      .holds_if = {{falls, "μ is read without its scale: μ/‖X‖ falls slowly under local masks"}}};
 }
 
-Claim local_is_slower(const char* where, const Curves& curves) {
-  Claim claim = claim_of(where, "Collapse is slower under local masks",
-                         "complete and causal fall first, windows later");
-  const Group san{curves, "san, eval"};
-  const std::size_t layer = last_layer(curves.front());
-  const bool underflows = layer + 1 < curves.front().layers.size();
-  claim.measured =
-      fmt::format("μ/‖X‖ at layer {}{}: {}", layer,
-                  underflows ? " (the last before the tokens underflow float32)" : "", san.ends());
-  claim.holds = judged(more_under_local([&](const char* mask) { return relative_at_end(san.under(mask)); }));
-  claim.why = fmt::format(
-      "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global "
-      "mask, sample by sample ({}).",
-      samples_note(curves));
-  return claim;
+Claim local_is_slower(const Depth& depth) {
+  const Group san{depth, "san, eval"};
+  const auto last = [=](const Evidence& evidence) { return last_layer(depth.curves(evidence).front()); };
+  const Condition underflows = [=](const Evidence& evidence) {
+    return last(evidence) + 1 < depth.curves(evidence).front().layers.size();
+  };
+  return {
+      .where = depth.where,
+      .sentence = "Collapse is slower under local masks",
+      .published = "complete and causal fall first, windows later",
+      .measured = written("μ/‖X‖ at layer {}{}: {}", last,
+                          when(underflows, " (the last before the tokens underflow float32)"), san.ends()),
+      .why = written(
+          "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global mask, sample by sample ({}).",
+          of(depth.curves, samples_note)),
+      .holds = [=](const Evidence& evidence) {
+        return more_under_local([&](const char* mask) { return relative_at_end(san.under(evidence, mask)); });
+      }};
 }
 
 // The question of dropout: in which mode does LayerNorm alone keep tokens apart?
-Claim norm_prevents_collapse(const char* where, const Curves& curves) {
-  Claim claim = claim_of(where, "LayerNorm alone keeps μ from falling to 0 at random init",
-                         "μ stays level for SAN+LN under all four masks");
-  const Group eval{curves, "san+norm, eval"}, dropout{curves, "san+norm, dropout 0.1"};
-  claim.measured =
-      fmt::format("SAN+LN, μ/‖X‖ at layer {}: eval: {}; dropout 0.1: {} ({})", last_layer(eval.under("full")),
-                  eval.ends(), dropout.ends(), samples_note(curves));
-  claim.holds = judged(eval.stay_apart(), dropout.stay_apart());
-  claim.condition = "dropout is left on";
-  claim.why =
-      "At random init attention is nearly uniform. In eval mode the complete mask then averages all tokens "
-      "to "
-      "one, and LayerNorm only rescales what is left (until rounding noise is all there is); dropout gives "
-      "every token noise of its own, which LayerNorm scales up again.";
-  return claim;
+Claim norm_prevents_collapse(const Depth& depth) {
+  const Group eval{depth, "san+norm, eval"}, dropout{depth, "san+norm, dropout 0.1"};
+  return {
+      .where = depth.where,
+      .sentence = "LayerNorm alone keeps μ from falling to 0 at random init",
+      .published = "μ stays level for SAN+LN under all four masks",
+      .measured = written("SAN+LN, μ/‖X‖ at layer {}: eval: {}; dropout 0.1: {} ({})", eval.layer(),
+                          eval.ends(), dropout.ends(), of(depth.curves, samples_note)),
+      .why =
+          "At random init attention is nearly uniform. In eval mode the complete mask then averages all tokens to one, and LayerNorm only rescales what is left (until rounding noise is all there is); dropout gives every token noise of its own, which LayerNorm scales up again.",
+      .holds = eval.all(stays_apart),
+      .holds_if = {{dropout.all(stays_apart), "dropout is left on"}}};
 }
 
-Claim skip_keeps_apart(const char* where, const Curves& curves) {
-  Claim claim =
-      claim_of(where, "Do skip connections keep tokens apart at random init?", "drawn, not claimed");
-  const Group skip{curves, "san+skip, eval"}, with_norm{curves, "san+skip+norm, eval"},
-      full{curves, "full, eval"};
-  const std::size_t layer = last_layer(skip.under("full"));
-  claim.measured = fmt::format("μ/‖X‖ at layer {}, eval: SAN+skip: {}; SAN+skip+LN: {}; full: {}", layer,
-                               skip.ends(), with_norm.ends(), full.ends());
-  const Answer apart = all_of({skip.stay_apart(), with_norm.stay_apart(), full.stay_apart()});
-  claim.holds = apart ? Holds::answered : Holds::open;
-  claim.condition = apart == true
-                        ? fmt::format("yes, over {} layers", layer)
-                        : fmt::format(
-                              "under local masks; under some global ones less than a hundredth is left "
-                              "after {} layers",
-                              layer);
-  claim.why =
-      "What attention adds is small beside the tokens at this weight scale, but it adds up, and under global "
-      "masks it is nearly the same for all tokens.";
-  return claim;
+Claim skip_keeps_apart(const Depth& depth) {
+  const Group skip{depth, "san+skip, eval"}, with_norm{depth, "san+skip+norm, eval"},
+      full{depth, "full, eval"};
+  const Condition apart = all_of({skip.all(stays_apart), with_norm.all(stays_apart), full.all(stays_apart)});
+  return {
+      .where = depth.where,
+      .sentence = "Do skip connections keep tokens apart at random init?",
+      .published = "drawn, not claimed",
+      .measured = written("μ/‖X‖ at layer {}, eval: SAN+skip: {}; SAN+skip+LN: {}; full: {}", skip.layer(),
+                          skip.ends(), with_norm.ends(), full.ends()),
+      .why =
+          "What attention adds is small beside the tokens at this weight scale, but it adds up, and under global masks it is nearly the same for all tokens.",
+      .holds = apart,
+      .answer =
+          when(apart, written("yes, over {} layers", skip.layer())) +
+          when(negation(apart),
+               written(
+                   "under local masks; under some global ones less than a hundredth is left after {} layers",
+                   skip.layer()))};
 }
 
-Findings at_depth(const Evidence& evidence, const char* where, const char* name, std::size_t layers,
-                  std::size_t samples) {
-  const Curves curves =
-      evidence.collapse(where, all_variants(), bert_settings(layers, samples, evidence.plan.seed));
-  Findings found;
-  found.claims = {pure_attention_collapses(where, curves), local_is_slower(where, curves),
-                  norm_prevents_collapse(where, curves), skip_keeps_apart(where, curves)};
+std::vector<Claim> claims_at(const Depth& depth) {
+  return {pure_attention_collapses(depth), local_is_slower(depth), norm_prevents_collapse(depth),
+          skip_keeps_apart(depth)};
+}
+
+Findings shown_at(const Curves& curves, const char* name, std::size_t layers) {
   // What is left of tokens below the range of float32 is noise.
   Curves shown = curves;
   bool cut = false;
@@ -148,6 +164,7 @@ Findings at_depth(const Evidence& evidence, const char* where, const char* name,
   const std::string text =
       fmt::format("{} Bands: one standard deviation over {}.{}", kRandomInit, samples_count(curves),
                   cut ? " Curves end where tokens underflow float32." : "");
+  Findings found;
   for (const auto measure : {&TokenMeasures::relative, &TokenMeasures::mu}) {
     const CollapseQuantity& quantity = quantity_of(measure);
     found.figures.push_back(curve_figure(shown, measure, fmt::format("{}_{}", name, quantity.name),
@@ -157,110 +174,19 @@ Findings at_depth(const Evidence& evidence, const char* where, const char* name,
   return found;
 }
 
-std::string end_text(const CollapseCurve& curve) {
-  return with_interval(mean_interval(relative_at(curve, curve.layers.size() - 1)));
+Curves run_twelve(const Evidence& evidence) {
+  return evidence.collapse("Wu Fig. 2", all_variants(),
+                           bert_settings(12, evidence.plan.samples, evidence.plan.seed));
 }
-
-Claim pretrained_attention(Models models, const Curves& curves) {
-  Claim claim = claim_of("Wu Fig. 2, pretrained",
-                         "Without LayerNorm, pure attention collapses exponentially under every mask",
-                         "μ falls along a line under all four masks, pretrained BERT");
-  const auto over_san = [&](const std::function<std::string(const CollapseCurve&)>& text) {
-    return over_models(models, [&](const PretrainedModel& model) {
-      return over_masks([&](const char* mask) { return text(find(curves, model, "san", mask)); });
-    });
-  };
-  claim.measured =
-      fmt::format("share of μ/‖X‖ kept per layer, {}; μ after the last layer over μ at the start, {}",
-                  over_san([](const CollapseCurve& curve) { return factor_text(curve.rate.interval()); }),
-                  over_san([](const CollapseCurve& curve) {
-                    return factor_text(mean_ratio(curve.of(0, &TokenMeasures::mu),
-                                                  curve.of(curve.layers.size() - 1, &TokenMeasures::mu)));
-                  }));
-  judge_by_mask(claim, models, [&](const PretrainedModel& model, const char* mask) {
-    return below(find(curves, model, "san", mask).rate.interval(), 0.9);
-  });
-  claim.why =
-      "Counted as collapse: a fitted factor whose interval lies below 0.9 per layer. μ itself also has the "
-      "scale of the value matrices in it.";
-  return claim;
+Curves run_many(const Evidence& evidence) {
+  return evidence.collapse("Wu Fig. 6", all_variants(),
+                           bert_settings(128, evidence.plan.deep_samples, evidence.plan.seed));
 }
+constexpr Depth kTwelve{"Wu Fig. 2", once<run_twelve>};
+constexpr Depth kMany{"Wu Fig. 6", once<run_many>};
 
-// μ/‖X‖ after the last layer of a variant.
-std::string ends_of(Models models, const Curves& curves, const char* variant) {
-  return over_models(models, [&](const PretrainedModel& model) {
-    return over_masks([&](const char* mask) { return end_text(find(curves, model, variant, mask)); });
-  });
-}
-
-Claim pretrained_local_is_slower(Models models, const Curves& curves) {
-  Claim claim = claim_of("Wu Fig. 2, pretrained", "Collapse of pure attention is slower under local masks",
-                         "complete and causal fall first, windows later");
-  claim.measured = fmt::format("SAN, μ/‖X‖ after the last layer, {} ({})", ends_of(models, curves, "san"),
-                               samples_note(models));
-  judge(claim, models, [&](const PretrainedModel& model) {
-    return more_under_local(
-        [&](const char* mask) { return relative_at_end(find(curves, model, "san", mask)); });
-  });
-  claim.why =
-      "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global "
-      "mask, window by window.";
-  return claim;
-}
-
-Claim parts_together(Models models, const Curves& curves) {
-  Claim claim =
-      claim_of("Wu Fig. 2, pretrained",
-               "In pretrained models LayerNorm, together with the other parts, keeps tokens from collapse",
-               "μ of the full model stays level under all four masks");
-  claim.measured = fmt::format("full model, μ/‖X‖ after the last layer, {} ({})",
-                               ends_of(models, curves, "full"), samples_note(models));
-  judge(claim, models, [&](const PretrainedModel& model) {
-    return all_of(kMasks, [&](const char* mask) { return stays_apart(find(curves, model, "full", mask)); });
-  });
-  claim.why = "Counted as collapse: less than a hundredth of μ/‖X‖ at the start.";
-  return claim;
-}
-
-Claim which_part(Models models, const Curves& curves) {
-  Claim claim = claim_of("Wu Fig. 2, pretrained", "Which part keeps the tokens of a pretrained model apart?",
-                         "drawn, not claimed");
-  const auto own = [&](const PretrainedModel& model, std::string_view variant) -> const CollapseCurve& {
-    return find(curves, model, variant, own_mask_name(model));
-  };
-  claim.measured =
-      fmt::format("μ/‖X‖ after the last layer under its own mask, {}",
-                  over_models(models, [&](const PretrainedModel& model) {
-                    std::string text;
-                    for (const char* variant : {"san", "san+norm", "san+skip", "san+skip+norm", "full"})
-                      append(text, fmt::format("{} {}", variant, end_text(own(model, variant))));
-                    return text;
-                  }));
-  claim.holds = Holds::answered;
-  claim.condition = over_models(models, [&](const PretrainedModel& model) {
-    const auto kept = [&](const char* variant) {
-      const CollapseCurve& curve = own(model, variant);
-      const RatioInterval share = mean_ratio(relative_at(curve, 0), relative_at_end(curve));
-      const std::string mean = percent(share.estimate.low, 0, kNotMeasurable);
-      return !std::isfinite(share.high - share.low)
-                 ? mean
-                 : fmt::format("{} ({:.0f} to {:.0f})", mean, 100 * share.low, 100 * share.high);
-    };
-    return fmt::format(
-        "of μ/‖X‖ at the start, attention alone keeps {}, with its norm {}, with its skip {}, with both {}, "
-        "the full model {}",
-        kept("san"), kept("san+norm"), kept("san+skip"), kept("san+skip+norm"), kept("full"));
-  });
-  claim.why =
-      "Parts are taken out of a model that was trained with all of them, so that weights meet tokens of a "
-      "scale they never saw.";
-  return claim;
-}
-
-Findings pretrained(const Evidence& evidence) {
-  const Models models = evidence.models;
-  if (models.empty()) return {};
-  const Curves curves = run_models(evidence, "Wu Fig. 2, pretrained", [](const PretrainedModel& model) {
+Curves run_pretrained(const Evidence& evidence) {
+  return run_models(evidence, "Wu Fig. 2, pretrained", [](const PretrainedModel& model) {
     std::vector<CollapseCase> cases;
     for (const std::string_view variant : variant_names()) {
       for (const char* mask : kMasks) {
@@ -270,24 +196,138 @@ Findings pretrained(const Evidence& evidence) {
     }
     return cases;
   });
+}
+const CollapseCurve& pretrained(const Evidence& evidence, const PretrainedModel& model,
+                                std::string_view variant, std::string_view mask) {
+  return find(once<run_pretrained>(evidence), model, variant, mask);
+}
+
+std::string end_text(const CollapseCurve& curve) {
+  return with_interval(mean_interval(relative_at(curve, curve.layers.size() - 1)));
+}
+// Something of a variant of every model under every mask.
+Text over_pretrained(const char* variant, std::string (*text)(const CollapseCurve&)) {
+  return over_models([=](const Evidence& evidence, const PretrainedModel& model) {
+    return over_masks([&](const char* mask) { return text(pretrained(evidence, model, variant, mask)); });
+  });
+}
+
+Claim pretrained_attention() {
+  return by_model_and_mask(
+      {.where = "Wu Fig. 2, pretrained",
+       .sentence = "Without LayerNorm, pure attention collapses exponentially under every mask",
+       .published = "μ falls along a line under all four masks, pretrained BERT",
+       .measured =
+           written("share of μ/‖X‖ kept per layer, {}; μ after the last layer over μ at the start, {}",
+                   over_pretrained(
+                       "san", [](const CollapseCurve& curve) { return factor_text(curve.rate.interval()); }),
+                   over_pretrained("san",
+                                   [](const CollapseCurve& curve) {
+                                     return factor_text(
+                                         mean_ratio(curve.of(0, &TokenMeasures::mu),
+                                                    curve.of(curve.layers.size() - 1, &TokenMeasures::mu)));
+                                   })),
+       .why =
+           "Counted as collapse: a fitted factor whose interval lies below 0.9 per layer. μ itself also has the scale of the value matrices in it."},
+      [](const Evidence& evidence, const PretrainedModel& model, const char* mask) {
+        return below(pretrained(evidence, model, "san", mask).rate.interval(), 0.9);
+      });
+}
+
+Claim pretrained_local_is_slower() {
+  return by_model(
+      {.where = "Wu Fig. 2, pretrained",
+       .sentence = "Collapse of pure attention is slower under local masks",
+       .published = "complete and causal fall first, windows later",
+       .measured = written("SAN, μ/‖X‖ after the last layer, {} ({})", over_pretrained("san", end_text),
+                           model_samples_note),
+       .why =
+           "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global mask, window by window."},
+      [](const Evidence& evidence, const PretrainedModel& model) {
+        return more_under_local(
+            [&](const char* mask) { return relative_at_end(pretrained(evidence, model, "san", mask)); });
+      });
+}
+
+Claim parts_together() {
+  return by_model(
+      {.where = "Wu Fig. 2, pretrained",
+       .sentence =
+           "In pretrained models LayerNorm, together with the other parts, keeps tokens from collapse",
+       .published = "μ of the full model stays level under all four masks",
+       .measured = written("full model, μ/‖X‖ after the last layer, {} ({})",
+                           over_pretrained("full", end_text), model_samples_note),
+       .why = "Counted as collapse: less than a hundredth of μ/‖X‖ at the start."},
+      [](const Evidence& evidence, const PretrainedModel& model) {
+        return all_of(
+            kMasks, [&](const char* mask) { return stays_apart(pretrained(evidence, model, "full", mask)); });
+      });
+}
+
+// Of μ/‖X‖ at the start, what a variant keeps under the model's own mask.
+std::string kept(const Evidence& evidence, const PretrainedModel& model, const char* variant) {
+  const CollapseCurve& curve = pretrained(evidence, model, variant, own_mask_name(model));
+  const RatioInterval share = mean_ratio(relative_at(curve, 0), relative_at_end(curve));
+  const std::string mean = percent(share.estimate.low, 0, kNotMeasurable);
+  return !std::isfinite(share.high - share.low)
+             ? mean
+             : fmt::format("{} ({:.0f} to {:.0f})", mean, 100 * share.low, 100 * share.high);
+}
+
+Claim which_part() {
+  return {
+      .where = "Wu Fig. 2, pretrained",
+      .sentence = "Which part keeps the tokens of a pretrained model apart?",
+      .published = "drawn, not claimed",
+      .needs = {{Need::models}},
+      .there = any_in(models_of),
+      .measured = written(
+          "μ/‖X‖ after the last layer under its own mask, {}",
+          over_models([](const Evidence& evidence, const PretrainedModel& model) {
+            std::string text;
+            for (const char* variant : {"san", "san+norm", "san+skip", "san+skip+norm", "full"})
+              append(text, fmt::format("{} {}", variant,
+                                       end_text(pretrained(evidence, model, variant, own_mask_name(model)))));
+            return text;
+          })),
+      .why =
+          "Parts are taken out of a model that was trained with all of them, so that weights meet tokens of a scale they never saw.",
+      .answer = over_models([](const Evidence& evidence, const PretrainedModel& model) {
+        return fmt::format(
+            "of μ/‖X‖ at the start, attention alone keeps {}, with its norm {}, with its skip {}, with both {}, the full model {}",
+            kept(evidence, model, "san"), kept(evidence, model, "san+norm"),
+            kept(evidence, model, "san+skip"), kept(evidence, model, "san+skip+norm"),
+            kept(evidence, model, "full"));
+      })};
+}
+
+Findings shown_pretrained(const Evidence& evidence) {
   Findings found;
-  found.claims = {pretrained_attention(models, curves), pretrained_local_is_slower(models, curves),
-                  parts_together(models, curves), which_part(models, curves)};
-  add_figures(found, models, curves, &TokenMeasures::relative, "wu2_pretrained", "μ/‖X‖ by layer");
-  add_figures(found, models, curves, &TokenMeasures::mu, "wu2_pretrained", "μ by layer, not free of scale");
+  if (evidence.models.empty()) return found;
+  const Curves& curves = once<run_pretrained>(evidence);
+  add_figures(found, evidence.models, curves, &TokenMeasures::relative, "wu2_pretrained", "μ/‖X‖ by layer");
+  add_figures(found, evidence.models, curves, &TokenMeasures::mu, "wu2_pretrained",
+              "μ by layer, not free of scale");
   return found;
 }
 
 }  // namespace
 
-Findings wu_fig2(const Evidence& evidence) {
-  Findings found = at_depth(evidence, "Wu Fig. 2", "wu2", 12, evidence.plan.samples);
-  found.add(pretrained(evidence));
-  return found;
+Exhibit wu_fig2() {
+  std::vector<Claim> claims = claims_at(kTwelve);
+  for (const Claim& claim :
+       {pretrained_attention(), pretrained_local_is_slower(), parts_together(), which_part()})
+    claims.push_back(claim);
+  return {claims, [](const Evidence& evidence) {
+            Findings found = shown_at(kTwelve.curves(evidence), "wu2", 12);
+            found.add(shown_pretrained(evidence));
+            return found;
+          }};
 }
 
-Findings wu_fig6(const Evidence& evidence) {
-  return at_depth(evidence, "Wu Fig. 6", "wu6", 128, evidence.plan.deep_samples);
+Exhibit wu_fig6() {
+  return {claims_at(kMany),
+          [](const Evidence& evidence) { return shown_at(kMany.curves(evidence), "wu6", 128); }};
 }
 
 }  // namespace normscope

@@ -1,20 +1,13 @@
 // Fig. 3 of Wu, Ajorlou, Wang, Jegelka, Jadbabaie 2024: d_QK of 1/64, 1, 64 in pretrained models.
 #include <fmt/format.h>
 
-#include "core/number_text.h"
 #include "paper/wu_curves.h"
 
 namespace normscope {
+namespace {
 
-Findings wu_fig3(const Evidence& evidence) {
-  Claim slows = claim_of("Wu Fig. 3", "A smaller d_QK slows collapse in pretrained models",
-                         "the curve of 1/64 lies above those of 1 and 64");
-  Claim where = claim_of("Wu Fig. 3", "The effect is greatest under global masks and in early layers",
-                         "complete and causal gain more than windows; layers 1 to 3 more than later ones");
-  slows.measured = where.measured = kNoModel;
-  const Models models = evidence.models;
-  if (models.empty()) return {{slows, where}};
-  const Curves curves = run_models(evidence, "Wu Fig. 3", [](const PretrainedModel& model) {
+Curves temperatures(const Evidence& evidence) {
+  return run_models(evidence, "Wu Fig. 3", [](const PretrainedModel& model) {
     std::vector<CollapseCase> cases;
     for (const char* mask : kMasks) {
       for (std::size_t t = 0; t < Gains::labels.size(); ++t) {
@@ -26,42 +19,75 @@ Findings wu_fig3(const Evidence& evidence) {
     }
     return cases;
   });
-  const auto gains = [&](const PretrainedModel& model) {
-    return Gains{[&](const char* mask, const char* temperature) -> const CollapseCurve& {
-      return find(curves, model, fmt::format("san, {}", mask), temperature);
-    }};
+}
+Gains gains(const Evidence& evidence, const PretrainedModel& model) {
+  return {[&](const char* mask, const char* temperature) -> const CollapseCurve& {
+    return find(once<temperatures>(evidence), model, fmt::format("san, {}", mask), temperature);
+  }};
+}
+
+Claim slows_collapse() {
+  return by_model_and_mask(
+      {.where = "Wu Fig. 3",
+       .sentence = "A smaller d_QK slows collapse in pretrained models",
+       .published = "the curve of 1/64 lies above those of 1 and 64",
+       .otherwise = kNoModel,
+       .measured = written("SAN, μ/‖X‖ at d_QK = 1/64 over that at 64, after layer 1, {} ({})",
+                           over_models([](const Evidence& evidence, const PretrainedModel& model) {
+                             return gains(evidence, model).text(1);
+                           }),
+                           model_samples_note),
+       .why = Gains::why},
+      [](const Evidence& evidence, const PretrainedModel& model, const char* mask) {
+        return above(gains(evidence, model).mean(mask, 1), 1);
+      });
+}
+
+Claim global_and_early() {
+  const OfModel global = [](const Evidence& evidence, const PretrainedModel& model) {
+    return gains(evidence, model).most_under_global();
   };
-  slows.measured =
-      fmt::format("SAN, μ/‖X‖ at d_QK = 1/64 over that at 64, after layer 1, {} ({})",
-                  over_models(models, [&](const PretrainedModel& model) { return gains(model).text(1); }),
-                  samples_note(models));
-  judge_by_mask(slows, models, [&](const PretrainedModel& model, const char* mask) {
-    return above(gains(model).mean(mask, 1), 1);
-  });
-  slows.why = "Scores are divided by √d_QK, so that a small one sharpens attention.";
-  where.measured =
-      fmt::format("the same after the last layer, {}", over_models(models, [&](const PretrainedModel& model) {
-                    return gains(model).text(spec_of(model).layers);
-                  }));
-  const auto global = [&](const PretrainedModel& model) { return gains(model).most_under_global(); };
-  const auto early = [&](const PretrainedModel& model) {
-    return all_of(kGlobalMasks, [&](const char* mask) {
-      return above(gains(model).fading(mask, spec_of(model).layers), 1);
+  const OfModel both = [=](const Evidence& evidence, const PretrainedModel& model) {
+    const Answer early = all_of(kGlobalMasks, [&](const char* mask) {
+      return above(gains(evidence, model).fading(mask, spec_of(model).layers), 1);
     });
+    return all_of({global(evidence, model), early});
   };
-  judge(where, models, [&](const PretrainedModel& model) { return all_of({global(model), early(model)}); });
-  if ((where.holds == Holds::no || where.holds == Holds::conditionally) && all_of(models, global) == true) {
-    where.condition = fmt::format("layers are left aside{}: all gain most under global masks",
-                                  where.holds == Holds::conditionally ? ", or " + where.condition : "");
-    where.holds = Holds::conditionally;
-  }
-  where.why =
-      "Early: the ratio of what both temperatures leave is greater after the first layer than after the "
-      "last, "
-      "under both global masks. It grows without end where only the flat one collapses.";
-  Findings found{{slows, where}};
-  add_figures(found, models, curves, &TokenMeasures::relative, "wu3", "temperature, μ/‖X‖ by layer");
+  const auto for_some = [=](const Evidence& evidence) {
+    const std::string names = models_where(evidence, both, any_model);
+    return names.empty() ? "" : ", or the model is " + names;
+  };
+  return by_model(
+      {.where = "Wu Fig. 3",
+       .sentence = Gains::where,
+       .published = Gains::published_where,
+       .otherwise = kNoModel,
+       .measured = written("the same after the last layer, {}",
+                           over_models([](const Evidence& evidence, const PretrainedModel& model) {
+                             return gains(evidence, model).text(spec_of(model).layers);
+                           })),
+       .why =
+           "Early: the ratio of what both temperatures leave is greater after the first layer than after the last, under both global masks. It grows without end where only the flat one collapses.",
+       .holds_if = {{surely([=](const Evidence& evidence) {
+                       return all_of(evidence.models,
+                                     [&](const PretrainedModel& model) { return global(evidence, model); });
+                     }),
+                     written("layers are left aside{}: all gain most under global masks", for_some)}}},
+      both);
+}
+
+Findings shown(const Evidence& evidence) {
+  Findings found;
+  if (!evidence.models.empty())
+    add_figures(found, evidence.models, once<temperatures>(evidence), &TokenMeasures::relative, "wu3",
+                "temperature, μ/‖X‖ by layer");
   return found;
+}
+
+}  // namespace
+
+Exhibit wu_fig3() {
+  return {{slows_collapse(), global_and_early()}, shown};
 }
 
 }  // namespace normscope

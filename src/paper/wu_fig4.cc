@@ -8,67 +8,86 @@
 #include "paper/wu_curves.h"
 
 namespace normscope {
+namespace {
 
-Findings wu_fig4(const Evidence& evidence) {
-  Claim rank = claim_of("Wu Fig. 4", "Tokens of trained models keep full rank in all layers",
-                        "rank about 100 % in bert-base-uncased, gpt2, t5-base, albert-base-v2");
-  Claim cosine = claim_of("Wu Fig. 4", "Tokens of trained models grow anisotropic with depth",
-                          "mean |cosine| rises with the layer; the least singular value stays above 0");
-  rank.measured = cosine.measured = kNoModel;
-  const Models models = evidence.models;
-  if (models.empty()) return {{rank, cosine}};
+constexpr const char* kAsTheyAre = "the models as they are";
+
+Curves as_they_are(const Evidence& evidence) {
   const auto as_it_is = [](const PretrainedModel& model) -> std::vector<CollapseCase> {
     return {{"as it is", model.name, spec_of(model).block, model_mask(spec_of(model), tokens_of(model))}};
   };
   Curves curves = run_models(evidence, "Wu Fig. 4", as_it_is, Spectrum::yes);
-  for (CollapseCurve& curve : curves) curve.group = "the models as they are";  // in one panel
-  const auto of = [&](const PretrainedModel& model) -> const CollapseCurve& {
-    return find(curves, "the models as they are", model.name);
+  for (CollapseCurve& curve : curves) curve.group = kAsTheyAre;  // in one panel
+  return curves;
+}
+const CollapseCurve& curve_of(const Evidence& evidence, const PretrainedModel& model) {
+  return find(once<as_they_are>(evidence), kAsTheyAre, model.name);
+}
+
+double least_rank(const Evidence& evidence, const PretrainedModel& model) {
+  double least = 1;
+  for (std::size_t layer = 1; layer <= spec_of(model).layers; ++layer) {
+    for (const double share : curve_of(evidence, model).of(layer, &TokenMeasures::rank_share))
+      least = std::min(least, share);
+  }
+  return least;
+}
+
+Claim full_rank() {
+  return by_model(
+      {.where = "Wu Fig. 4",
+       .sentence = "Tokens of trained models keep full rank in all layers",
+       .published = "rank about 100 % in bert-base-uncased, gpt2, t5-base, albert-base-v2",
+       .otherwise = kNoModel,
+       .measured = over_models([](const Evidence& evidence, const PretrainedModel& model) {
+         return fmt::format("{:.1f} % at the start, least {:.1f} % in layers 1 to {}",
+                            100 * curve_of(evidence, model).mean(0, &TokenMeasures::rank_share),
+                            100 * least_rank(evidence, model), spec_of(model).layers);
+       }),
+       .why =
+           "Singular values above σ₁·max(N, d)·ε of float32, of windows shorter than the width. Where a model adds no positions to its embeddings, equal words start as equal rows, and the first layer tells them apart."},
+      [](const Evidence& evidence, const PretrainedModel& model) {
+        return at_least(least_rank(evidence, model), 0.99);
+      });
+}
+
+std::string cosines(const Evidence& evidence, const PretrainedModel& model) {
+  const CollapseCurve& curve = curve_of(evidence, model);
+  const auto value = [&](std::size_t layer, double TokenMeasures::*measure) {
+    return mean_interval(curve.of(layer, measure));
   };
-  const auto least_rank = [&](const PretrainedModel& model) {
-    double least = 1;
-    for (std::size_t layer = 1; layer <= spec_of(model).layers; ++layer) {
-      for (const double share : of(model).of(layer, &TokenMeasures::rank_share))
-        least = std::min(least, share);
-    }
-    return least;
-  };
-  const auto value = [&](const PretrainedModel& model, std::size_t layer, double TokenMeasures::*measure) {
-    return mean_interval(of(model).of(layer, measure));
-  };
-  rank.measured = over_models(models, [&](const PretrainedModel& model) {
-    return fmt::format("{:.1f} % at the start, least {:.1f} % in layers 1 to {}",
-                       100 * value(model, 0, &TokenMeasures::rank_share).mean, 100 * least_rank(model),
-                       spec_of(model).layers);
-  });
-  judge(rank, models, [&](const PretrainedModel& model) { return least_rank(model) >= 0.99; });
-  rank.why =
-      "Singular values above σ₁·max(N, d)·ε of float32, of windows shorter than the width. Where a model "
-      "adds no positions to its embeddings, equal words start as equal rows, and the first layer tells them "
-      "apart.";
-  cosine.measured = over_models(models, [&](const PretrainedModel& model) {
-    const std::size_t last = spec_of(model).layers;
-    std::size_t top = 0;
-    for (std::size_t layer = 1; layer <= last; ++layer) {
-      if (value(model, layer, &TokenMeasures::mean_abs_cosine).mean >
-          value(model, top, &TokenMeasures::mean_abs_cosine).mean)
-        top = layer;
-    }
-    return fmt::format("mean |cos| {} at the start, {} after layer {}, most {} after layer {}; σ_min {}",
-                       with_interval(value(model, 0, &TokenMeasures::mean_abs_cosine)),
-                       with_interval(value(model, last, &TokenMeasures::mean_abs_cosine)), last,
-                       with_interval(value(model, top, &TokenMeasures::mean_abs_cosine)), top,
-                       with_interval(value(model, last, &TokenMeasures::least_singular)));
-  });
-  judge(cosine, models, [&](const PretrainedModel& model) {
-    const CollapseCurve& curve = of(model);
-    const Interval more = mean_difference(curve.of(0, &TokenMeasures::mean_abs_cosine),
-                                          curve.of(spec_of(model).layers, &TokenMeasures::mean_abs_cosine));
-    return above(more, 0);
-  });
-  cosine.why =
-      "Judged by the differences of last layer and start, window by window. Layer 0 is what enters the first "
-      "layer; a norm after the last one is left out.";
+  const std::size_t last = spec_of(model).layers;
+  std::size_t top = 0;
+  for (std::size_t layer = 1; layer <= last; ++layer) {
+    if (value(layer, &TokenMeasures::mean_abs_cosine).mean > value(top, &TokenMeasures::mean_abs_cosine).mean)
+      top = layer;
+  }
+  return fmt::format("mean |cos| {} at the start, {} after layer {}, most {} after layer {}; σ_min {}",
+                     with_interval(value(0, &TokenMeasures::mean_abs_cosine)),
+                     with_interval(value(last, &TokenMeasures::mean_abs_cosine)), last,
+                     with_interval(value(top, &TokenMeasures::mean_abs_cosine)), top,
+                     with_interval(value(last, &TokenMeasures::least_singular)));
+}
+
+Claim anisotropic() {
+  return by_model(
+      {.where = "Wu Fig. 4",
+       .sentence = "Tokens of trained models grow anisotropic with depth",
+       .published = "mean |cosine| rises with the layer; the least singular value stays above 0",
+       .otherwise = kNoModel,
+       .measured = over_models(cosines),
+       .why =
+           "Judged by the differences of last layer and start, window by window. Layer 0 is what enters the first layer; a norm after the last one is left out."},
+      [](const Evidence& evidence, const PretrainedModel& model) {
+        const CollapseCurve& curve = curve_of(evidence, model);
+        return above(mean_difference(curve.of(0, &TokenMeasures::mean_abs_cosine),
+                                     curve.of(spec_of(model).layers, &TokenMeasures::mean_abs_cosine)),
+                     0);
+      });
+}
+
+Findings shown(const Evidence& evidence) {
+  if (evidence.models.empty()) return {};
   CurveFigure figure;
   const CollapseQuantity quantities[] = {
       {&TokenMeasures::rank_share, "rank_share", "rank", "rank, share of full", false},
@@ -76,15 +95,20 @@ Findings wu_fig4(const Evidence& evidence) {
        false},
       {&TokenMeasures::least_singular, "least_singular", "σ_min", "least singular value", true}};
   for (const CollapseQuantity& quantity : quantities) {
-    CurveFigure one = collapse_figure(curves, quantity, false);
+    CurveFigure one = collapse_figure(once<as_they_are>(evidence), quantity, false);
     one.panels.front().title = quantity.title;
     if (!quantity.log) one.panels.front().y_low = 0;
     figure.panels.push_back(std::move(one.panels.front()));
   }
-  figure.caption = caption(models);
-  return {
-      {rank, cosine},
-      {to_figure("wu4", "Pretrained models as they are: rank, cosines, least singular value", "", figure)}};
+  figure.caption = caption(evidence.models);
+  return {.figures = {to_figure("wu4", "Pretrained models as they are: rank, cosines, least singular value",
+                                "", figure)}};
+}
+
+}  // namespace
+
+Exhibit wu_fig4() {
+  return {{full_rank(), anisotropic()}, shown};
 }
 
 }  // namespace normscope

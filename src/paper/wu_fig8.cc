@@ -3,13 +3,15 @@
 
 #include <algorithm>
 
-#include "core/number_text.h"
 #include "paper/wu_curves.h"
 
 namespace normscope {
 namespace {
 
-Findings random_init(const Evidence& evidence) {
+constexpr std::size_t kMostSamples = 4;
+constexpr double kVanished = 1e-2;
+
+Curves run_random(const Evidence& evidence) {
   std::vector<CollapseCase> cases;
   for (const char* variant : {"san", "san+norm", "full"}) {
     for (const double dropout : {0.0, kDropout}) {
@@ -19,41 +21,13 @@ Findings random_init(const Evidence& evidence) {
       }
     }
   }
-  CollapseSettings collapse_settings =
-      bert_settings(12, std::min<std::size_t>(evidence.plan.samples, 4), evidence.plan.seed);
-  collapse_settings.spectrum = Spectrum::yes;
-  const Curves curves = evidence.collapse("Wu Fig. 8", cases, collapse_settings);
-  const auto share = [&](const char* group, const char* mask) {
-    return mean_interval(find(curves, group, mask).singular_share(1));
-  };
-  const auto text = [&](const char* group, const char* mask) { return with_interval(share(group, mask)); };
-  Claim claim = claim_of(
-      "Wu Fig. 8",
-      "Without LayerNorm all singular values but the first vanish; with it they persist at random init",
-      "singular values by layer, random init");
-  claim.measured = fmt::format(
-      "σ₂/σ₁ at layer 12, complete mask: SAN {}, SAN+LN {} in eval mode, {} with dropout; full model {}. "
-      "Window: SAN {}, SAN+LN {} ({})",
-      text("san, eval", "full"), text("san+norm, eval", "full"), text("san+norm, dropout 0.1", "full"),
-      text("full, eval", "full"), text("san, eval", "window:1"), text("san+norm, eval", "window:1"),
-      samples_note(curves));
-  constexpr double vanished = 1e-2, there = 1e-3;
-  const Answer vanish = below(share("san, eval", "full"), vanished);
-  claim.holds = vanish == true ? judged(above(share("san+norm, eval", "full"), there),
-                                        above(share("san+norm, dropout 0.1", "full"), there))
-                               : judged(vanish);
-  claim.condition = "dropout is left on";
-  claim.why =
-      "The same question as in Fig. 2: what is left of the tokens' differences is rounding noise in eval "
-      "mode.";
-  CurveFigure figure = singular_value_figure(curves);
-  figure.caption = kRandomInit;
-  return {{claim}, {to_figure("wu8", "Singular values by layer, over the first", "", figure)}};
+  CollapseSettings settings =
+      bert_settings(12, std::min(evidence.plan.samples, kMostSamples), evidence.plan.seed);
+  settings.spectrum = Spectrum::yes;
+  return evidence.collapse("Wu Fig. 8", cases, settings);
 }
 
-Findings pretrained(const Evidence& evidence) {
-  const Models models = evidence.models;
-  if (models.empty()) return {};
+Curves run_pretrained(const Evidence& evidence) {
   const auto cases_of = [](const PretrainedModel& model) {
     std::vector<CollapseCase> cases;
     for (const char* variant : {"san", "san+norm", "full"}) {
@@ -62,52 +36,94 @@ Findings pretrained(const Evidence& evidence) {
     }
     return cases;
   };
-  const Curves curves = run_models(evidence, "Wu Fig. 8, pretrained", cases_of, Spectrum::yes, 4);
-  // σ₂/σ₁ or, of the last, σ/σ₁.
-  const auto share = [&](const PretrainedModel& model, const char* variant, bool last) {
-    const CollapseCurve& curve = find(curves, model, variant, own_mask_name(model));
-    const std::size_t count = curve.singular_values.back().size();
-    return mean_interval(curve.singular_share(last ? count - 1 : std::min<std::size_t>(1, count - 1)));
+  return run_models(evidence, "Wu Fig. 8, pretrained", cases_of, Spectrum::yes, kMostSamples);
+}
+
+Claim random_init() {
+  // σ₂/σ₁
+  const auto share = [](const char* group, const char* mask) {
+    return [=](const Evidence& evidence) {
+      return mean_interval(find(once<run_random>(evidence), group, mask).singular_share(1));
+    };
   };
-  const auto text = [&](const PretrainedModel& model, const char* variant, bool last) {
-    return with_interval(share(model, variant, last));
-  };
-  Claim claim =
-      claim_of("Wu Fig. 8, pretrained",
-               "Without LayerNorm all singular values but the first vanish; in the full model they persist",
-               "singular values by layer, pretrained BERT");
-  claim.measured = over_models(models, [&](const PretrainedModel& model) {
-    return fmt::format(
-        "σ₂/σ₁ after the last layer SAN {}, SAN+norm {}, full {}; the last σ/σ₁ SAN {}, full {}",
-        text(model, "san", false), text(model, "san+norm", false), text(model, "full", false),
-        text(model, "san", true), text(model, "full", true));
-  });
-  const auto persist = [&](const PretrainedModel& model) {
-    return all_of({above(share(model, "full", false), 1e-2), above(share(model, "full", true), 1e-5)});
-  };
-  judge(claim, models, [&](const PretrainedModel& model) {
-    return all_of({below(share(model, "san", false), 1e-2), persist(model)});
-  });
-  if (claim.holds == Holds::no && all_of(models, persist) == true) {
-    claim.holds = Holds::conditionally;
-    claim.condition =
-        "vanish is read over many more layers than these models have; in the full models they persist";
-  }
-  claim.why =
-      "Vanish: the interval of σ₂/σ₁ below a hundredth; persist: above it, and that of the last above 1e-5. "
-      "At most 4 windows, each model under its own mask.";
+  constexpr double there = 1e-3;
+  const auto eval = share("san+norm, eval", "full"), dropout = share("san+norm, dropout 0.1", "full");
+  const Condition vanish = below(share("san, eval", "full"), kVanished);
+  return {
+      .where = "Wu Fig. 8",
+      .sentence =
+          "Without LayerNorm all singular values but the first vanish; with it they persist at random init",
+      .published = "singular values by layer, random init",
+      .measured = written(
+          "σ₂/σ₁ at layer 12, complete mask: SAN {}, SAN+LN {} in eval mode, {} with dropout; full model {}. Window: SAN {}, SAN+LN {} ({})",
+          share("san, eval", "full"), eval, dropout, share("full, eval", "full"),
+          share("san, eval", "window:1"), share("san+norm, eval", "window:1"),
+          of(once<run_random>, samples_note)),
+      .why =
+          "The same question as in Fig. 2: what is left of the tokens' differences is rounding noise in eval mode.",
+      .holds = in_turn({vanish, above(eval, there)}),
+      .holds_if = {{in_turn({vanish, above(dropout, there)}), "dropout is left on"}}};
+}
+
+// σ₂/σ₁ or, of the last, σ/σ₁.
+Interval share(const Evidence& evidence, const PretrainedModel& model, const char* variant, bool last) {
+  const CollapseCurve& curve = find(once<run_pretrained>(evidence), model, variant, own_mask_name(model));
+  const std::size_t count = curve.singular_values.back().size();
+  return mean_interval(curve.singular_share(last ? count - 1 : std::min<std::size_t>(1, count - 1)));
+}
+Answer persist(const Evidence& evidence, const PretrainedModel& model) {
+  return all_of({above(share(evidence, model, "full", false), kVanished),
+                 above(share(evidence, model, "full", true), 1e-5)});
+}
+
+Claim pretrained() {
+  Claim claim = by_model(
+      {.where = "Wu Fig. 8, pretrained",
+       .sentence =
+           "Without LayerNorm all singular values but the first vanish; in the full model they persist",
+       .published = "singular values by layer, pretrained BERT",
+       .measured = over_models([](const Evidence& evidence, const PretrainedModel& model) {
+         const auto text = [&](const char* variant, bool last) {
+           return with_interval(share(evidence, model, variant, last));
+         };
+         return fmt::format(
+             "σ₂/σ₁ after the last layer SAN {}, SAN+norm {}, full {}; the last σ/σ₁ SAN {}, full {}",
+             text("san", false), text("san+norm", false), text("full", false), text("san", true),
+             text("full", true));
+       }),
+       .why =
+           "Vanish: the interval of σ₂/σ₁ below a hundredth; persist: above it, and that of the last above 1e-5. At most 4 windows, each model under its own mask."},
+      [](const Evidence& evidence, const PretrainedModel& model) {
+        return all_of({below(share(evidence, model, "san", false), kVanished), persist(evidence, model)});
+      });
+  claim.holds_if.push_back(
+      {surely([](const Evidence& evidence) {
+         return all_of(evidence.models,
+                       [&](const PretrainedModel& model) { return persist(evidence, model); });
+       }),
+       "vanish is read over many more layers than these models have; in the full models they persist"});
+  return claim;
+}
+
+Figure figure_of(const Curves& curves, const char* name, const char* title, const std::string& caption) {
   CurveFigure figure = singular_value_figure(curves);
-  figure.caption = caption(models);
-  return {{claim},
-          {to_figure("wu8_pretrained", "Pretrained: singular values by layer, over the first", "", figure)}};
+  figure.caption = caption;
+  return to_figure(name, title, "", figure);
+}
+Findings shown(const Evidence& evidence) {
+  Findings found{.figures = {figure_of(once<run_random>(evidence), "wu8",
+                                       "Singular values by layer, over the first", kRandomInit)}};
+  if (!evidence.models.empty())
+    found.figures.push_back(figure_of(once<run_pretrained>(evidence), "wu8_pretrained",
+                                      "Pretrained: singular values by layer, over the first",
+                                      caption(evidence.models)));
+  return found;
 }
 
 }  // namespace
 
-Findings wu_fig8(const Evidence& evidence) {
-  Findings found = random_init(evidence);
-  found.add(pretrained(evidence));
-  return found;
+Exhibit wu_fig8() {
+  return {{random_init(), pretrained()}, shown};
 }
 
 }  // namespace normscope

@@ -4,77 +4,100 @@
 #include <algorithm>
 #include <map>
 
-#include "core/number_text.h"
 #include "paper/wu_curves.h"
 
 namespace normscope {
 namespace {
 
-Claim random_init(const PaperPlan& plan) {
-  std::vector<double> least, mean;
-  for (std::size_t sample = 0; sample < plan.samples; ++sample) {
-    const Matrix<double> x = draw_tokens(parse_token_start("bert"), kTokens, 768, sample, plan.seed);
-    const TokenMeasures measures = measure_tokens<double>(x.view(), Spectrum::no);
-    least.push_back(measures.min_cosine);
+constexpr const char* kSentence = "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)";
+
+struct Cosines {
+  std::vector<double> mean;  // one per sample or window
+  double least = 1;
+
+  void add(const TokenMeasures& measures) {
+    least = std::min(least, measures.min_cosine);
     mean.push_back(measures.mean_cosine);
   }
-  const double lowest = *std::min_element(least.begin(), least.end());
-  const Interval middle = mean_interval(mean);
-  Claim claim = claim_of("Wu Fig. 9, random init",
-                         "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)",
-                         "shown for pretrained BERT and ALBERT only: all ≥ 0");
-  claim.measured = fmt::format("random init: least {:.3f}, mean {:.3f} over {} of {} tokens", lowest,
-                               middle.mean, counted(middle.count, "sample"), kTokens);
-  claim.holds = lowest >= 0 ? Holds::conditionally : Holds::no;
-  claim.condition = "the embeddings share a part, here the token type";
-  claim.why =
-      "Word, position and type embeddings have equal variance and the type is common to all tokens, so that "
-      "cosines lie around 1/3 already at random init: the figure is no effect of training alone.";
-  return claim;
+};
+
+Cosines of_random(const Evidence& evidence) {
+  Cosines cosines;
+  for (std::size_t sample = 0; sample < evidence.plan.samples; ++sample) {
+    const Matrix<double> x = draw_tokens(parse_token_start("bert"), kTokens, 768, sample, evidence.plan.seed);
+    cosines.add(measure_tokens<double>(x.view(), Spectrum::no));
+  }
+  return cosines;
+}
+std::map<std::string, Cosines> of_models(const Evidence& evidence) {
+  std::map<std::string, Cosines> of;
+  for (const PretrainedModel& model : evidence.models) {
+    for (const Matrix<float>& x : embed(*model.weights, model.texts, evidence.executor))
+      of[model.name].add(measure_tokens<float>(x.view(), Spectrum::no));
+  }
+  return of;
+}
+const Cosines& cosines_of(const Evidence& evidence, const PretrainedModel& model) {
+  return once<of_models>(evidence).at(model.name);
 }
 
-Claim pretrained(Models models, const Executor& executor) {
-  Claim claim =
-      claim_of("Wu Fig. 9, pretrained", "Cosines of the initial embeddings are at least 0 (what Cor. 1 asks)",
-               "all ≥ 0 for pretrained BERT and ALBERT");
-  claim.measured = kNoModel;
-  if (models.empty()) return claim;
-  struct Cosines {
-    std::vector<double> mean;
-    double least = 1;
-  };
-  std::map<std::string, Cosines> of;
-  std::vector<PretrainedModel> meant;
-  for (const PretrainedModel& model : models) {
-    Cosines& cosines = of[model.name];
-    for (const Matrix<float>& x : embed(*model.weights, model.texts, executor)) {
-      const TokenMeasures measures = measure_tokens<float>(x.view(), Spectrum::no);
-      cosines.least = std::min(cosines.least, measures.min_cosine);
-      cosines.mean.push_back(measures.mean_cosine);
-    }
-    const std::string published = published_model(spec_of(model).family);
-    if (published == "bert-base-uncased" || published == "albert-base-v2") meant.push_back(model);
-  }
-  claim.measured = over_models(models, [&](const PretrainedModel& model) {
-    const Cosines& cosines = of.at(model.name);
-    return fmt::format("least {:.2f}, mean {}", cosines.least, with_interval(mean_interval(cosines.mean)));
-  });
-  judge(claim, meant, [&](const PretrainedModel& model) { return of.at(model.name).least >= 0; });
-  const bool own = std::any_of(meant.begin(), meant.end(), [](const PretrainedModel& model) {
-    return stands_in(model) == "the paper's own";
-  });
-  claim.why = fmt::format(
-      "The verdict is over models like BERT and ALBERT ({}), which the figure is about; the others stand "
-      "beside them.{}",
-      meant.empty() ? "none here" : names_of(meant),
-      own ? "" : " The paper's own two are not here, so nothing is said of them.");
-  return claim;
+// Those that the figure is about.
+bool is_meant(const PretrainedModel& model) {
+  const std::string published = published_model(spec_of(model).family);
+  return published == "bert-base-uncased" || published == "albert-base-v2";
+}
+
+Claim random_init() {
+  const auto least = of(once<of_random>, &Cosines::least);
+  return {
+      .where = "Wu Fig. 9, random init",
+      .sentence = kSentence,
+      .published = "shown for pretrained BERT and ALBERT only: all ≥ 0",
+      .measured = written(
+          "random init: least {:.3f}, mean {:.3f} over {} of {} tokens", least,
+          of(of(of(once<of_random>, &Cosines::mean), mean_interval), &Interval::mean),
+          [](const Evidence& evidence) { return counted(evidence.plan.samples, "sample"); }, kTokens),
+      .why =
+          "Word, position and type embeddings have equal variance and the type is common to all tokens, so that cosines lie around 1/3 already at random init: the figure is no effect of training alone.",
+      .holds = at_least(least, 0),
+      .granted = "the embeddings share a part, here the token type"};
+}
+
+Claim pretrained() {
+  return by_model(
+      {.where = "Wu Fig. 9, pretrained",
+       .sentence = kSentence,
+       .published = "all ≥ 0 for pretrained BERT and ALBERT",
+       .otherwise = kNoModel,
+       .measured = over_models([](const Evidence& evidence, const PretrainedModel& model) {
+         const Cosines& cosines = cosines_of(evidence, model);
+         return fmt::format("least {:.2f}, mean {}", cosines.least,
+                            with_interval(mean_interval(cosines.mean)));
+       }),
+       .why =
+           [](const Evidence& evidence) {
+             std::string meant;
+             bool own = false;
+             for (const PretrainedModel& model : evidence.models) {
+               if (!is_meant(model)) continue;
+               append(meant, model.name);
+               own = own || stands_in(model) == "the paper's own";
+             }
+             return fmt::format(
+                 "The verdict is over models like BERT and ALBERT ({}), which the figure is about; the others stand beside them.{}",
+                 meant.empty() ? "none here" : meant,
+                 own ? "" : " The paper's own two are not here, so nothing is said of them.");
+           }},
+      [](const Evidence& evidence, const PretrainedModel& model) {
+        return at_least(cosines_of(evidence, model).least, 0);
+      },
+      is_meant);
 }
 
 }  // namespace
 
-Findings wu_fig9(const Evidence& evidence) {
-  return {{random_init(evidence.plan), pretrained(evidence.models, evidence.executor)}};
+Exhibit wu_fig9() {
+  return {{random_init(), pretrained()}};
 }
 
 }  // namespace normscope

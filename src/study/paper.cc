@@ -41,23 +41,33 @@ std::vector<std::string> parse_parts(const std::string& only) {
   return parts;
 }
 
+// Those that would need it, as "fig4, table1 and table2".
+std::string parts_with(std::initializer_list<Need> any) {
+  std::vector<std::string> names;
+  for (const PaperPart& part : paper_parts()) {
+    if (std::any_of(any.begin(), any.end(), [&](Need what) { return part.needs(what); }))
+      names.emplace_back(part.name);
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
 // Options that no part uses are refused rather than ignored.
-void require_part(const PaperPlan& plan, const char* option, bool given,
-                  std::initializer_list<bool Needs::*> any) {
-  const bool used =
-      std::any_of(any.begin(), any.end(), [&](bool Needs::*what) { return plan_needs(plan, what); });
+void require_part(const PaperPlan& plan, const char* option, bool given, std::initializer_list<Need> any) {
+  const bool used = std::any_of(any.begin(), any.end(), [&](Need what) { return plan_needs(plan, what); });
   if (given && !used)
     throw InputError(fmt::format("{} is for {}, none of which --only names.", option, parts_with(any)));
 }
 
 // Which pretrained models are looked at, and what they read.
 void resolve_models(const PaperOptions& options, PaperPlan& plan, const Note& note) {
-  require_part(plan, "--models", !options.models.empty(), {&Needs::models});
-  require_part(plan, "--text", !options.text.empty(), {&Needs::models, &Needs::sentences});
+  require_part(plan, "--models", !options.models.empty(), {Need::models});
+  require_part(plan, "--text", !options.text.empty(), {Need::models, Need::sentences});
   if (options.text == "-")
     throw InputError("--text: a run that can be resumed needs a file, not standard input.");
-  const bool looks_at_models = plan_needs(plan, &Needs::models) && options.models != "none";
-  if (looks_at_models || plan_needs(plan, &Needs::sentences)) plan.text = options.text;
+  const bool looks_at_models = plan_needs(plan, Need::models) && options.models != "none";
+  if (looks_at_models || plan_needs(plan, Need::sentences)) plan.text = options.text;
   if (!looks_at_models) return;
   if (options.models.empty()) {
     for (const std::string& name : models_at_hand()) {
@@ -114,15 +124,15 @@ class Laboratory {
       : plan_(plan), directory_(directory), context_(context) {}
 
   // The first part of the plan that needs it also shows what it is.
-  bool is_first(const PaperPart& part, bool Needs::*what) const {
+  bool is_first(const PaperPart& part, Need what) const {
     for (const PaperPart& each : paper_parts()) {
-      if (plan_.has(each.name) && each.needs.*what) return &each == &part;
+      if (plan_.has(each.name) && each.needs(what)) return &each == &part;
     }
     return false;
   }
   double seconds(const PaperPart& part) const {
-    for (const auto shared : {&Needs::majority, &Needs::language}) {
-      if (part.needs.*shared && !is_first(part, shared)) return 1;
+    for (const auto shared : {Need::majority, Need::language}) {
+      if (part.needs(shared) && !is_first(part, shared)) return 1;
     }
     return std::max(0.1, part.seconds(plan_));
   }
@@ -140,40 +150,40 @@ class Laboratory {
     std::optional<MajorityTraining> in_3d;
     std::optional<PaperText> sentiment;
     PaperText* text = nullptr;
-    if (part.needs.majority) {
+    if (part.needs(Need::majority)) {
       if (!majority_) {
         MajoritySettings settings;
         settings.steps = plan_.steps;
-        majority_ = train("majority", "Majority", settings, &Needs::majority);
+        majority_ = train("majority", "Majority", settings, Need::majority);
       }
       evidence.majority = majority_->runs();
     }
-    if (part.needs.majority_3d) {
+    if (part.needs(Need::majority_3d)) {
       MajoritySettings settings = majority_in_3d();
       settings.steps = plan_.steps_3d;
-      in_3d = train("majority-3d", "Fig. 1a/b", settings, &Needs::majority_3d);
+      in_3d = train("majority-3d", "Fig. 1a/b", settings, Need::majority_3d);
       evidence.majority = in_3d->runs();
     }
-    if (part.needs.language) {
+    if (part.needs(Need::language)) {
       if (!language_) language_.emplace(paper_language(plan_, directory_ / "language", context_));
       text = &*language_;
-      if (is_first(part, &Needs::language)) found.tables.push_back(language_recipe(text->recipe));
+      if (is_first(part, Need::language)) found.tables.push_back(language_recipe(text->recipe));
     }
-    if (part.needs.sentiment)
+    if (part.needs(Need::sentiment))
       text = &sentiment.emplace(paper_sentiment(plan_, directory_ / "sentiment", context_));
-    if (part.needs.sentences)
-      mark_sentences(*text, plan_, part.needs.language ? "Table 3" : "Table 4", context_);
+    if (part.needs(Need::sentences))
+      mark_sentences(*text, plan_, part.needs(Need::language) ? "Table 3" : "Table 4", context_);
     if (text != nullptr) {
       evidence.texts = text->runs;
       evidence.recipe = text->recipe;
     }
-    if (part.needs.models) {
+    if (part.needs(Need::models)) {
       if (!models_) models_ = open_models(plan_);
       evidence.models = *models_;
-      if (is_first(part, &Needs::models) && !models_->empty())
+      if (is_first(part, Need::models) && !models_->empty())
         found.tables.push_back(pretrained_table(*models_, text_source(plan_)));
     }
-    found.add(part.find(evidence));
+    found.add(judge(part.exhibit, evidence));
     for (Figure& figure : found.figures) figure.settings = part.settings(plan_);
     for (TextFinding& finding : found.texts) finding.settings = part.settings(plan_);
     return found;
@@ -182,7 +192,7 @@ class Laboratory {
  private:
   // Every norm with every seed, begun or resumed.
   MajorityTraining train(const char* name, const char* label, const MajoritySettings& settings,
-                         bool Needs::*what) const {
+                         Need what) const {
     const MajorityPlan plan = plan_majority(settings, every_run(norms_for(plan_, what), plan_.seeds));
     MajorityRecord record = MajorityRecord::begin_or_open(directory_ / name, "train majority",
                                                           provenance(0, context_.executor.threads()), plan);
@@ -198,34 +208,6 @@ class Laboratory {
 };
 
 }  // namespace
-
-bool plan_needs(const PaperPlan& plan, bool Needs::*what) {
-  const auto parts = paper_parts();
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const PaperPart& part) { return part.needs.*what && plan.has(part.name); });
-}
-
-std::string parts_with(std::initializer_list<bool Needs::*> any) {
-  std::vector<std::string> names;
-  for (const PaperPart& part : paper_parts()) {
-    if (std::any_of(any.begin(), any.end(), [&](bool Needs::*what) { return part.needs.*what; }))
-      names.emplace_back(part.name);
-  }
-  const std::string last = names.back();
-  names.pop_back();
-  return fmt::format("{} and {}", fmt::join(names, ", "), last);
-}
-
-std::vector<std::string> norms_for(const PaperPlan& plan, bool Needs::*what) {
-  std::vector<std::string> norms;
-  for (const PaperPart& part : paper_parts()) {
-    if (!(part.needs.*what) || !plan.has(part.name)) continue;
-    for (const std::string_view norm : split(part.norms, ',')) {
-      if (std::find(norms.begin(), norms.end(), norm) == norms.end()) norms.emplace_back(norm);
-    }
-  }
-  return norms;
-}
 
 PaperPlan plan_paper(const PaperOptions& options, std::uint64_t seed, const Note& note) {
   check_options(options);
@@ -252,11 +234,11 @@ PaperPlan plan_paper(const PaperOptions& options, std::uint64_t seed, const Note
   }
   plan.seed = seed;
   resolve_models(options, plan, note);
-  require_part(plan, "--text-steps", options.text_steps.has_value(), {&Needs::language, &Needs::sentiment});
+  require_part(plan, "--text-steps", options.text_steps.has_value(), {Need::language, Need::sentiment});
   if (options.full && options.text_steps)
     throw InputError("--full is the published number of steps; give it or --text-steps, not both.");
-  require_part(plan, "--corpus", !options.corpus.empty(), {&Needs::language});
-  require_part(plan, "--reviews", !options.reviews.empty(), {&Needs::sentences});
+  require_part(plan, "--corpus", !options.corpus.empty(), {Need::language});
+  require_part(plan, "--reviews", !options.reviews.empty(), {Need::sentences});
   resolve_text(plan, options);
   return plan;
 }
@@ -276,8 +258,8 @@ PaperPlan read_paper_plan(const fs::path& directory) {
     throw InputError(fmt::format("'{}' cannot be resumed: in its config.json {} Start anew.",
                                  directory.string(), error.what()));
   }
-  if ((plan_needs(plan, &Needs::language) && !plan.language) ||
-      (plan_needs(plan, &Needs::sentiment) && !plan.sentiment))
+  if ((plan_needs(plan, Need::language) && !plan.language) ||
+      (plan_needs(plan, Need::sentiment) && !plan.sentiment))
     throw InputError(fmt::format(
         "'{}' cannot be resumed: its config.json does not say how the models of its parts are trained; start "
         "anew.",
@@ -305,7 +287,7 @@ PaperStudy study_paper(const PaperPlan& plan, const RunDirectory& directory, con
     }
     study.found.add(std::move(*found));
   }
-  for (const Claim& claim : study.found.claims)
+  for (const Judgement& claim : study.found.claims)
     study.result.claims.push_back(
         {claim.where, claim.claim, claim.published, claim.measured, verdict_of(claim), claim.why});
   return study;

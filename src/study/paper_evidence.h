@@ -13,12 +13,6 @@
 
 namespace normscope {
 
-// Whether a part of the plan needs it; those that would, as "fig4, table1 and table2".
-bool plan_needs(const PaperPlan& plan, bool Needs::*what);
-std::string parts_with(std::initializer_list<bool Needs::*> any);
-// The norms trained for all parts of the plan that need it, each once.
-std::vector<std::string> norms_for(const PaperPlan& plan, bool Needs::*what);
-
 // Those of the paper that the local Hugging Face cache holds, and those fetched by `normscope data get`.
 std::vector<std::string> models_at_hand();
 // Opened, with a window of the text for each sample, or as many as the text has. Throws InputError if one

@@ -56,7 +56,7 @@ Page paper_page(const PaperStudy& study) {
   const bool of_wu = std::any_of(plan.parts.begin(), plan.parts.end(), [](const std::string& part) {
     return part.starts_with("wu") || part == "beyond";
   });
-  if (plan.has("fig1cd") || plan_needs(plan, &Needs::majority) || plan_needs(plan, &Needs::majority_3d)) {
+  if (plan.has("fig1cd") || plan_needs(plan, Need::majority) || plan_needs(plan, Need::majority_3d)) {
     page.paragraphs.push_back(fmt::format(
         "Brody, Alon and Yahav 2023, On the Expressivity Role of LayerNorm in Transformers' Attention, rerun "
         "with {} and {} training steps of the majority task. Published values are read off the paper's "
@@ -75,8 +75,8 @@ Page paper_page(const PaperStudy& study) {
         "leaves open (eval mode or dropout) is run both ways.",
         counted(plan.samples, "sample"), plan.deep_samples));
   }
-  if (plan_needs(plan, &Needs::models)) page.paragraphs.push_back(models_paragraph(plan));
-  if (plan_needs(plan, &Needs::language) || plan_needs(plan, &Needs::sentiment))
+  if (plan_needs(plan, Need::models)) page.paragraphs.push_back(models_paragraph(plan));
+  if (plan_needs(plan, Need::language) || plan_needs(plan, Need::sentiment))
     page.paragraphs.push_back(text_paragraph(plan));
   page.claims = claims_table(study.found.claims);
   page.figures = study.found.figures;

@@ -178,7 +178,7 @@ PaperText trained(TextPlan plan, const TextsRead& texts, const fs::path& directo
 // What both plans have in common. wanted: a LanguagePlan or a SentimentPlan.
 template <class Wanted>
 TextPlan plan_of(const PaperPlan& paper, const Wanted& wanted, const TextTrainingSettings& published,
-                 bool Needs::*what) {
+                 Need what) {
   TextPlan plan;
   static_cast<TextTrainingSettings&>(plan.settings) = published;
   plan.settings.adam.learning_rate = wanted.learning_rate;
@@ -280,9 +280,9 @@ void resolve_text(PaperPlan& plan, const PaperOptions& given) {
     if (!is_review_name(options.reviews)) options.reviews = lasting_file(options.reviews, "--reviews");
     open_reviews(options.reviews, plan.seed);
   }
-  if (plan_needs(plan, &Needs::language)) plan.language = resolved_language(plan, options);
-  if (plan_needs(plan, &Needs::sentiment)) plan.sentiment = resolved_sentiment(plan, options);
-  if (!plan_needs(plan, &Needs::sentences)) return;
+  if (plan_needs(plan, Need::language)) plan.language = resolved_language(plan, options);
+  if (plan_needs(plan, Need::sentiment)) plan.sentiment = resolved_sentiment(plan, options);
+  if (!plan_needs(plan, Need::sentences)) return;
   SentencePlan sentences;
   sentences.reviews = options.reviews;
   if (scale_of(options) == Scale::brief) sentences.count = 50;
@@ -296,7 +296,7 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
   const TextsRead texts =
       read_language(*corpus, wanted.tokenizer, {wanted.context, wanted.most_tokens, kHeldOutShare},
                     wanted.batch, wanted.held_out, context.executor);
-  TextPlan plan = plan_of(paper, wanted, published_language_training(), &Needs::language);
+  TextPlan plan = plan_of(paper, wanted, published_language_training(), Need::language);
   plan.settings.context = wanted.context;
   plan.settings.spec.model.positions = std::max(plan.settings.spec.model.positions, wanted.context);
   plan.data.source = corpus->name();
@@ -317,9 +317,8 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
   const auto file_of = [](const TrainingRunId& id, std::uint64_t step) {
     return fmt::format("keys-{}-seed{}-step{}.json", id.norm, id.seed, step);
   };
-  const bool counts_keys = paper.has("table1") || paper.has("table2");
   const std::vector<std::uint64_t> steps =
-      counts_keys ? snapshot_steps(wanted) : std::vector<std::uint64_t>();
+      plan_needs(paper, Need::keys) ? snapshot_steps(wanted) : std::vector<std::uint64_t>();
   const auto look = [&](std::span<const TextRun> runs, const RunDirectory& kept) {
     for (const TextRun& run : runs) {
       if (run.trouble || std::find(steps.begin(), steps.end(), run.step) == steps.end()) continue;
@@ -350,7 +349,7 @@ PaperText paper_sentiment(const PaperPlan& paper, const fs::path& directory, con
   thin_out(reviews.test, wanted.test_texts);
   const TextsRead texts = read_labelled_texts(reviews, wanted.tokenizer, wanted.most_tokens, wanted.batch,
                                               reviews.test.rows.size(), context.executor);
-  TextPlan plan = plan_of(paper, wanted, published_sentiment_training(), &Needs::sentiment);
+  TextPlan plan = plan_of(paper, wanted, published_sentiment_training(), Need::sentiment);
   plan.settings.context = wanted.most_tokens;
   plan.settings.spec.model.block.feed_forward = wanted.feed_forward;
   plan.data.source = reviews.training.name;

@@ -32,7 +32,7 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
       EXPECT_NE(claim[name], "") << name << " in " << claim;
     places.insert(claim["where"]);
   }
-  for (const char* place : {"Fig. 2a", "Fig. 2b", "Fig. 3", "§6, asked"})
+  for (const char* place : {"Fig. 2a", "Fig. 2b", "Fig. 3", "§5, asked"})
     EXPECT_TRUE(places.contains(place)) << place;
   EXPECT_TRUE(fs::exists(path("run/majority/metrics.jsonl")));
   EXPECT_TRUE(fs::exists(path("run/majority/geometry.safetensors")));

@@ -12,7 +12,7 @@
 #include "normscope/error.h"
 #include "normscope/random.h"
 #include "normscope/statistics.h"
-#include "paper/wu_equilibria.h"
+#include "paper/part.h"
 #include "report/equilibria_page.h"
 #include "unit/markup.h"
 
@@ -458,36 +458,37 @@ TEST(PhasePortrait, SurvivesStrangeInput) {
   EXPECT_EQ(count(svg, "inf"), 0u);
 }
 
-WuSettings quick() {
-  WuSettings settings;
-  settings.starts = 2'000;
-  settings.layers = 500;
-  settings.angles = 360;
-  settings.cells = 10;
-  return settings;
+Findings found_quickly(MakeExhibit* part) {
+  const PaperPlan plan;
+  const Executor executor(2);
+  Evidence evidence{plan, executor};
+  evidence.dynamics.starts = 2'000;
+  evidence.dynamics.layers = 500;
+  evidence.dynamics.angles = 360;
+  evidence.dynamics.cells = 10;
+  return judge(part(), evidence);
 }
 
 TEST(WuClaims, OfTheFiguresHoldAndOneOnlyBesideAConvergedToken) {
-  const Executor executor(2);
-  const auto first = claims_of_wu1(quick(), executor), fifth = claims_of_wu5(quick(), executor);
-  ASSERT_EQ(first.size(), 2u);
-  for (const Claim& claim : first)
+  const Findings first = found_quickly(wu_fig1), fifth = found_quickly(wu_fig5);
+  ASSERT_EQ(first.claims.size(), 2u);
+  for (const Judgement& claim : first.claims)
     EXPECT_EQ(claim.holds, Holds::yes) << claim.claim << ": " << claim.measured;
-  ASSERT_EQ(fifth.size(), 3u);
-  EXPECT_EQ(fifth[0].holds, Holds::yes) << fifth[0].measured;
+  ASSERT_EQ(fifth.claims.size(), 3u);
+  EXPECT_EQ(fifth.claims[0].holds, Holds::yes) << fifth.claims[0].measured;
   // Every start once, whatever the number of w.
-  EXPECT_NE(fifth[0].measured.find("of 2000 starts"), std::string::npos) << fifth[0].measured;
-  EXPECT_NE(fifth[0].measured.find("at each of 5 w"), std::string::npos) << fifth[0].measured;
-  EXPECT_EQ(fifth[1].holds, Holds::yes) << fifth[1].why;
-  EXPECT_EQ(fifth[2].holds, Holds::conditionally) << fifth[2].measured;
-  for (const Figure& figure : {wu1_figure(quick(), executor), wu5_figure(quick(), executor)}) {
+  EXPECT_NE(fifth.claims[0].measured.find("of 2000 starts"), std::string::npos) << fifth.claims[0].measured;
+  EXPECT_NE(fifth.claims[0].measured.find("at each of 5 w"), std::string::npos) << fifth.claims[0].measured;
+  EXPECT_EQ(fifth.claims[1].holds, Holds::yes) << fifth.claims[1].why;
+  EXPECT_EQ(fifth.claims[2].holds, Holds::conditionally) << fifth.claims[2].measured;
+  for (const Figure& figure : {first.figures.at(0), fifth.figures.at(0)}) {
     EXPECT_TRUE(balanced(figure.svg)) << figure.name;
     EXPECT_GT(count(figure.csv, "\n"), 50u) << figure.name;
   }
 }
 
 TEST(WuClaims, OfTheTheoremHoldButTheStableRankBoundForFullRankOnly) {
-  const auto claims = claims_of_wu_theorem3(quick(), Executor(2));
+  const auto claims = found_quickly(wu_theorem3).claims;
   ASSERT_EQ(claims.size(), 3u);
   EXPECT_EQ(claims[0].holds, Holds::yes) << claims[0].measured;
   EXPECT_EQ(claims[1].holds, Holds::conditionally) << claims[1].measured;

@@ -1,5 +1,3 @@
-#include "paper/majority_claims.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,22 +5,23 @@
 
 #include "normscope/executor.h"
 #include "normscope/random.h"
+#include "paper/majority_measures.h"
 #include "paper/part.h"
 
 namespace normscope {
 namespace {
 
-Findings found_by(FindPart* part, std::span<const MajorityRun> runs) {
+Findings found_by(MakeExhibit* part, std::span<const MajorityRun> runs) {
   const PaperPlan plan;
   const Executor executor(1);
   Evidence evidence{plan, executor};
   evidence.majority = runs;
-  return part(evidence);
+  return judge(part(), evidence);
 }
-std::vector<Claim> claims_of_figure2(std::span<const MajorityRun> runs) {
+std::vector<Judgement> claims_of_figure2(std::span<const MajorityRun> runs) {
   return found_by(brody_fig2, runs).claims;
 }
-Figure figure_by(FindPart* part, std::span<const MajorityRun> runs) {
+Figure figure_by(MakeExhibit* part, std::span<const MajorityRun> runs) {
   return found_by(part, runs).figures.at(0);
 }
 
@@ -67,7 +66,7 @@ std::vector<std::pair<std::string, std::vector<double>>> bands_of(const std::str
 TEST(MajorityFigures, BandsStayWithinWhatIsPossible) {
   // Two seeds far apart: Student's interval of their mean is wider than any range.
   const MajorityRun runs[] = {run_of(11, row_of(0.01, 0.99, 89)), run_of(42, row_of(2, 0.02, 2))};
-  for (FindPart* part : {brody_fig2, brody_fig3, brody_followups}) {
+  for (MakeExhibit* part : {brody_fig2, brody_fig3, brody_followups}) {
     const auto bands = bands_of(figure_by(part, runs).csv);
     ASSERT_FALSE(bands.empty());
     for (const auto& [line, ends] : bands) {
@@ -110,7 +109,7 @@ Holds verdict_of_steps(const std::vector<double>& equal, const std::vector<doubl
   for (const char* norm : {"rmsnorm", "xsigma"})
     for (std::size_t seed = 0; seed < equal.size(); ++seed) add(norm, seed, equal[seed]);
   for (std::size_t seed = 0; seed < code.size(); ++seed) add("published", seed, code[seed]);
-  for (const Claim& claim : claims_of_figure2(runs)) {
+  for (const Judgement& claim : claims_of_figure2(runs)) {
     if (claim.published == "3×") return claim.holds;
   }
   return Holds::answered;
@@ -144,7 +143,7 @@ TEST(MajorityClaims, ACurveOfTheSameDistributionIsSeldomCalledAMiss) {
       }
       runs.push_back(std::move(run));
     }
-    for (const Claim& claim : claims_of_figure2(runs)) {
+    for (const Judgement& claim : claims_of_figure2(runs)) {
       if (claim.claim == "Training loss, with projection (layernorm)") missed += claim.holds == Holds::no;
     }
   }
@@ -166,7 +165,7 @@ TEST(MajorityClaims, TheSecondAxisIsCalledASecondLook) {
     }
     runs.push_back(std::move(run));
   }
-  const Claim claim = claims_of_figure2(runs)[1];
+  const Judgement claim = claims_of_figure2(runs)[1];
   EXPECT_EQ(claim.holds, Holds::conditionally) << claim.why;
   EXPECT_NE(claim.why.find("On a second look"), std::string::npos) << claim.why;
   EXPECT_NE(claim.why.find("95 % for all 8 points on both axes together"), std::string::npos) << claim.why;
@@ -188,7 +187,7 @@ TEST(MajorityClaims, RunsThatNeverArriveCount) {
     add("published", seed, seed < 6 ? 2 : 0.4, seed < 6 ? 4000 : 3000);
   }
   runs.back().diverged = true;  // after it got there
-  const Claim claim = claims_of_figure2(runs).front();
+  const Judgement claim = claims_of_figure2(runs).front();
   EXPECT_EQ(claim.holds, Holds::conditionally) << claim.measured;
   EXPECT_NE(claim.measured.find("median more than 4.00× (more than 3.00), 6 of 10 seeds censored"),
             std::string::npos)

@@ -1,36 +1,34 @@
-#include "paper/text_claims.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "normscope/executor.h"
-#include "paper/part.h"
+#include "paper/brody_tables.h"
 
 namespace normscope {
 namespace {
 
-Findings found_by(FindPart* part, std::span<const TextEvidence> runs, const TextRecipe& recipe = {}) {
+Findings found_by(MakeExhibit* part, std::span<const TextEvidence> runs, const TextRecipe& recipe = {}) {
   const PaperPlan plan;
   const Executor executor(1);
   Evidence evidence{plan, executor};
   evidence.texts = runs;
   evidence.recipe = recipe;
-  return part(evidence);
+  return judge(part(), evidence);
 }
-std::vector<Claim> claims_of_figure4(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+std::vector<Judgement> claims_of_figure4(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
   return found_by(brody_fig4, runs, recipe).claims;
 }
-std::vector<Claim> claims_of_table1(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+std::vector<Judgement> claims_of_table1(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
   return found_by(brody_table1, runs, recipe).claims;
 }
-std::vector<Claim> claims_of_table2(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+std::vector<Judgement> claims_of_table2(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
   return found_by(brody_table2, runs, recipe).claims;
 }
-std::vector<Claim> claims_of_table3(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+std::vector<Judgement> claims_of_table3(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
   return found_by(brody_table3, runs, recipe).claims;
 }
-std::vector<Claim> claims_of_table4(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
+std::vector<Judgement> claims_of_table4(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
   return found_by(brody_table4, runs, recipe).claims;
 }
 
@@ -89,7 +87,7 @@ std::vector<TextEvidence> runs_with(const std::vector<double>& gains, std::size_
   return runs;
 }
 
-std::string verdict(const std::vector<Claim>& claims, std::size_t i) {
+std::string verdict(const std::vector<Judgement>& claims, std::size_t i) {
   return verdict_of(claims.at(i));
 }
 
@@ -114,7 +112,7 @@ TEST(TextClaims, TwoSeedsOrNoneAreNotEnough) {
        {claims_of_figure4({}, published_recipe()), claims_of_table1({}, published_recipe()),
         claims_of_table2({}, published_recipe()), claims_of_table3({}, published_recipe()),
         claims_of_table4({}, published_recipe())}) {
-    for (const Claim& claim : claims) {
+    for (const Judgement& claim : claims) {
       EXPECT_EQ(verdict_of(claim), "open") << claim.claim;
       EXPECT_NE(claim.measured, "") << claim.claim;
     }
@@ -245,7 +243,7 @@ TEST(TextClaims, WhetherTheTaskWasLearnedIsToldByAnInterval) {
     return claims_of_table4(runs, recipe).at(0);
   };
   EXPECT_EQ(verdict_of(claim_of_accuracies({0.80, 0.81, 0.82})), "holds");
-  const Claim wide = claim_of_accuracies({0.5, 0.6, 0.7});
+  const Judgement wide = claim_of_accuracies({0.5, 0.6, 0.7});
   EXPECT_EQ(verdict_of(wide), "open");
   EXPECT_NE(wide.why.find("cannot be told from these seeds: 60.0 ± 24.8 % of the test texts are right, and "
                           "55 % are asked for (chance is 50 %)"),

@@ -37,18 +37,18 @@ RunCollapse made_up(std::vector<double> more) {
       };
 }
 
-Findings found_by(FindPart* part, std::size_t samples, const RunCollapse& run = {}) {
+Findings found_by(MakeExhibit* part, std::size_t samples, const RunCollapse& run = {}) {
   PaperPlan plan;
   plan.samples = samples;
   const Executor executor(1);
   Evidence evidence{plan, executor};
   evidence.collapse = run;
-  return part(evidence);
+  return judge(part(), evidence);
 }
 
-Claim local_is_slower(const std::vector<double>& more) {
+Judgement local_is_slower(const std::vector<double>& more) {
   const Findings part = found_by(wu_fig2, more.size(), made_up(more));
-  return *std::find_if(part.claims.begin(), part.claims.end(), [](const Claim& claim) {
+  return *std::find_if(part.claims.begin(), part.claims.end(), [](const Judgement& claim) {
     return claim.claim == "Collapse is slower under local masks";
   });
 }
@@ -63,7 +63,7 @@ TEST(WuClaims, MasksAreComparedSampleBySample) {
 TEST(WuClaims, OneSampleHasNoIntervalAndLeavesEverythingOpen) {
   const Findings part = found_by(wu_fig2, 1, made_up({0.1}));
   ASSERT_EQ(part.claims.size(), 4u);
-  for (const Claim& claim : part.claims) {
+  for (const Judgement& claim : part.claims) {
     EXPECT_EQ(claim.holds, Holds::open) << claim.claim;
     EXPECT_EQ(claim.measured.find("±"), std::string::npos) << claim.measured;
   }
@@ -93,7 +93,7 @@ TEST(WuClaims, ARatioToNothingIsNotMeasurable) {
     }
     return curves;
   };
-  for (const Claim& claim : found_by(wu_fig7, 3, run).claims) {
+  for (const Judgement& claim : found_by(wu_fig7, 3, run).claims) {
     EXPECT_EQ(claim.measured.find("nan"), std::string::npos) << claim.measured;
     EXPECT_NE(claim.measured.find("full not measurable, causal not measurable"), std::string::npos)
         << claim.measured;

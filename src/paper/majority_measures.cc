@@ -1,4 +1,4 @@
-#include "paper/majority_claims.h"
+#include "paper/majority_measures.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/number_text.h"
-#include "normscope/statistics.h"
+#include "paper/part.h"
 #include "report/curves.h"
 #include "report/scatter.h"
 #include "train/runs_by_norm.h"
@@ -46,72 +46,89 @@ Interval predicted(const PublishedCurve& curve, std::vector<double> values, std:
   return interval;
 }
 
+std::string step_text(std::uint64_t step) {
+  return step < 1000 ? fmt::format("step {}", step) : fmt::format("{}K", step / 1000);
+}
+
+std::vector<PublishedValue> points_of(const PublishedCurve& curve, std::string_view norm) {
+  std::vector<PublishedValue> points(curve.points.begin(), curve.points.end());
+  std::erase_if(points, [&](const PublishedValue& point) { return point.norm != norm; });
+  return points;
+}
+
 // Whether published values lie where one further seed would, give or take what a figure can be read to, if a
-// published step is `scale` steps.
-Claim curve_claim(std::span<const MajorityRun> runs, const PublishedCurve& curve, std::string_view norm,
+// published step is `scale` steps. A part of the curve is not enough; a miss is a miss.
+struct CurveLook {
+  std::string measured = {}, why = {};
+  Answer meets = true;
+};
+CurveLook look_at(const Evidence& evidence, const PublishedCurve& curve, std::string_view norm,
                   double scale) {
-  Claim claim;
-  const MajorityRuns chosen = sound_runs(runs, norm);
+  CurveLook look;
+  const MajorityRuns chosen = sound_runs(evidence.majority, norm);
+  const std::vector<PublishedValue> points = points_of(curve, norm);
   const int digits = curve.digits;
-  const auto wanted = static_cast<std::size_t>(
-      std::count_if(curve.points.begin(), curve.points.end(),
-                    [&](const PublishedValue& point) { return point.norm == norm; }));
   std::size_t inside = 0, all = 0;
   std::string misses;
-  for (const PublishedValue& point : curve.points) {
-    if (point.norm != norm) continue;
-    const std::string at =
-        point.step < 1000 ? fmt::format("step {}", point.step) : fmt::format("{}K", point.step / 1000);
-    append(claim.published, fmt::format("{:.{}f} @{}", point.value, digits, at));
+  for (const PublishedValue& point : points) {
+    const std::string at = step_text(point.step);
     const double step = scale * static_cast<double>(point.step);
     const bool reached = std::any_of(chosen.begin(), chosen.end(), [&](const MajorityRun* run) {
       return static_cast<double>(run->step) >= step;
     });
     const auto values =
         reached ? values_at(chosen, step_of(chosen, step), curve.value) : std::vector<double>();
-    if (values.empty()) continue;
-    append(claim.measured, fmt::format("{} @{}", with_interval(mean_interval(values), digits), at));
-    const Interval further = predicted(curve, values, kLooks * wanted);
-    if (further.count < 2) continue;
-    ++all;
-    if (point.value >= further.low - curve.reading && point.value <= further.high + curve.reading) {
-      ++inside;
-    } else {
+    if (!values.empty())
+      append(look.measured, fmt::format("{} @{}", with_interval(mean_interval(values), digits), at));
+    const Interval further = predicted(curve, values, kLooks * points.size());
+    Answer meets;
+    if (further.count > 1)
+      meets = point.value >= further.low - curve.reading && point.value <= further.high + curve.reading;
+    look.meets = all_of({look.meets, meets});
+    all += meets.has_value();
+    inside += meets == true;
+    if (meets == false)
       append(misses, fmt::format("{} (one more seed: {:.{}f} to {:.{}f})", at, further.low, digits,
                                  further.high, digits));
-    }
   }
-  if (claim.measured.empty()) claim.measured = "not run so far";
-  // What one or two seeds predict is too wide to say anything, and a part of the curve not enough; a miss is
-  // a miss.
-  const bool enough = chosen.size() >= kFewestSeeds;
-  claim.holds = !enough || all == 0 ? Holds::open
-                : inside < all      ? Holds::no
-                : all == wanted     ? Holds::yes
-                                    : Holds::open;
-  claim.why =
-      all == 0 ? "These steps were not run, or with one seed."
-               : fmt::format(
-                     "{} of the {} published values were reached, {} of them lie where {} predict one more "
-                     "(normal {}, 95 % for all {} points on both axes together), read to ±{}{}.",
-                     all, wanted, inside, counted(chosen.size(), "seed"),
-                     curve.logarithms ? "logarithms" : "values", kLooks * wanted, curve.reading,
-                     misses.empty() ? "" : "; outside: " + misses);
-  if (!enough) claim.why += fmt::format(" At least {} seeds are needed to tell.", kFewestSeeds);
-  return claim;
+  if (look.measured.empty()) look.measured = "not run so far";
+  look.why = all == 0
+                 ? "These steps were not run, or with one seed."
+                 : fmt::format(
+                       "{} of the {} published values were reached, {} of them lie where {} predict one more "
+                       "(normal {}, 95 % for all {} points on both axes together), read to ±{}{}.",
+                       all, points.size(), inside, counted(chosen.size(), "seed"),
+                       curve.logarithms ? "logarithms" : "values", kLooks * points.size(), curve.reading,
+                       misses.empty() ? "" : "; outside: " + misses);
+  return look;
 }
 
-Claim curve_claim(std::span<const MajorityRun> runs, const PublishedCurve& curve, std::string_view norm) {
-  Claim claim = curve_claim(runs, curve, norm, 1);
-  if (claim.holds != Holds::no) return claim;
-  const Claim corrected = curve_claim(runs, curve, norm, kStepsPerPublishedStep);
-  if (corrected.holds != Holds::yes) return claim;
-  claim.holds = Holds::conditionally;
-  claim.condition =
-      "the paper's axis counts 17 steps per epoch, where 80 000 sequences in batches of 6000 are 14";
-  claim.why +=
-      " On a second look, at 14/17 of the published steps: " + corrected.measured + ". " + corrected.why;
-  return claim;
+Claim curve_claim(const PublishedCurve& curve, const char* where, const std::string& sentence,
+                  const std::string& norm) {
+  const auto look = [=](double scale) {
+    return [=](const Evidence& evidence) { return look_at(evidence, curve, norm, scale); };
+  };
+  const auto ours = look(1), corrected = look(kStepsPerPublishedStep);
+  std::string published;
+  for (const PublishedValue& point : points_of(curve, norm))
+    append(published, fmt::format("{:.{}f} @{}", point.value, curve.digits, step_text(point.step)));
+  return {
+      .where = where,
+      .sentence = sentence,
+      .published = published,
+      .needs = {figure_norms()},
+      .measured = of(ours, &CurveLook::measured),
+      .why = of(ours, &CurveLook::why),
+      // What one or two seeds predict is too wide to say anything.
+      .asks = {{at_least([=](const Evidence& evidence) { return sound_runs(evidence.majority, norm).size(); },
+                         kFewestSeeds),
+                fmt::format(" At least {} seeds are needed to tell.", kFewestSeeds)}},
+      .holds = of(ours, &CurveLook::meets),
+      .holds_if = {
+          {surely(of(corrected, &CurveLook::meets)),
+           "the paper's axis counts 17 steps per epoch, where 80 000 sequences in batches of 6000 are 14",
+           written(" On a second look, at 14/17 of the published steps: {}. {}",
+                   of(corrected, &CurveLook::measured), of(corrected, &CurveLook::why))}}};
 }
 
 CurveFigure::Curve curve_of(const MajorityRuns& runs, const std::string& name, const Quantity& quantity) {
@@ -159,36 +176,43 @@ std::vector<double> last_values(const MajorityRuns& runs, MajorityValue value) {
   return values;
 }
 
-std::vector<Claim> curve_claims(std::span<const MajorityRun> runs, const PublishedCurve& curve,
-                                const char* where, const char* what) {
-  constexpr std::pair<const char*, const char*> labels[] = {
-      {"layernorm", "with projection"}, {"published", "without, as the published code computes it"}};
-  std::vector<Claim> claims;
-  for (const auto& [norm, label] : labels) {
-    Claim& claim = claims.emplace_back(curve_claim(runs, curve, norm));
-    claim.where = where;
-    claim.claim = fmt::format("{}, {} ({})", what, label, norm);
-  }
-  return claims;
+std::vector<Claim> curve_claims(const PublishedCurve& curve, const char* where, const char* what) {
+  return {curve_claim(curve, where, fmt::format("{}, with projection (layernorm)", what), "layernorm"),
+          curve_claim(curve, where,
+                      fmt::format("{}, without, as the published code computes it (published)", what),
+                      "published")};
 }
 
-RatioInterval steps_ratio(std::span<const MajorityRun> runs, std::string_view of, std::string_view over,
-                          double loss) {
+Runs figure_norms() {
+  return {Need::majority, {"layernorm", "rmsnorm", "xsigma", "published"}};
+}
+
+std::function<RatioInterval(const Evidence&)> steps_ratio(std::string of, std::string over, double loss) {
   constexpr double never = std::numeric_limits<double>::infinity();
-  const auto steps_of = [&](const MajorityRun& run) -> Range {
+  const auto steps_of = [=](const MajorityRun& run) -> Range {
     const auto steps = run.steps_to(loss);
     return steps ? Range{static_cast<double>(*steps), static_cast<double>(*steps)}
                  : Range{static_cast<double>(run.step), never};
   };
-  std::vector<Range> ratios;
-  for (const MajorityRun* below : runs_of(runs, over)) {
-    for (const MajorityRun* above : runs_of(runs, of)) {
-      if (above->id.seed != below->id.seed) continue;
-      const Range a = steps_of(*above), b = steps_of(*below);
-      ratios.push_back({a.low / b.high, b.low > 0 ? a.high / b.low : never});
+  return [=](const Evidence& evidence) {
+    std::vector<Range> ratios;
+    for (const MajorityRun* below : runs_of(evidence.majority, over)) {
+      for (const MajorityRun* above : runs_of(evidence.majority, of)) {
+        if (above->id.seed != below->id.seed) continue;
+        const Range a = steps_of(*above), b = steps_of(*below);
+        ratios.push_back({a.low / b.high, b.low > 0 ? a.high / b.low : never});
+      }
     }
-  }
-  return ratio_interval(ratios);
+    return ratio_interval(ratios);
+  };
+}
+
+std::function<Interval(const Evidence&)> at_end(std::string norm, const Quantity& quantity, double unit) {
+  return [=](const Evidence& evidence) {
+    std::vector<double> values = last_values(sound_runs(evidence.majority, norm), quantity.value);
+    for (double& value : values) value *= unit;
+    return mean_interval(values);
+  };
 }
 
 CurveFigure::Panel majority_panel(std::span<const MajorityRun> runs, const std::string& title,

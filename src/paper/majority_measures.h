@@ -1,6 +1,6 @@
 #pragma once
 // What the figures of the majority task (§4.1 of Brody, Alon, Yahav 2023) share: runs by norm, values over
-// seeds, published curves and how they are held against ours.
+// seeds, published curves and the claim that ours are like them.
 #include <limits>
 #include <span>
 #include <string>
@@ -60,13 +60,15 @@ struct PublishedCurve {
 };
 // With projection and without, each on the paper's own axis, or if it fails there and holds on the corrected
 // one, on that condition. what: "Training loss".
-std::vector<Claim> curve_claims(std::span<const MajorityRun> runs, const PublishedCurve& curve,
-                                const char* where, const char* what);
+std::vector<Claim> curve_claims(const PublishedCurve& curve, const char* where, const char* what);
 
+// What Fig. 2 and 3 show, the norm without projection in three forms.
+Runs figure_norms();
 // Steps to a loss of one norm over those of another, seed by seed. A run that has not got there, because it
 // ended before or diverged, would need more steps than it made.
-RatioInterval steps_ratio(std::span<const MajorityRun> runs, std::string_view of, std::string_view over,
-                          double loss);
+std::function<RatioInterval(const Evidence&)> steps_ratio(std::string of, std::string over, double loss);
+// At the end, over seeds.
+std::function<Interval(const Evidence&)> at_end(std::string norm, const Quantity& quantity, double unit = 1);
 
 CurveFigure::Panel majority_panel(std::span<const MajorityRun> runs, const std::string& title,
                                   const std::string& y_label, const Quantity& quantity,
