@@ -80,10 +80,6 @@ Holds judged(Answer holds, Answer if_granted) {
   return if_granted == true ? Holds::conditionally : judged(if_granted);
 }
 
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 void append(std::string& list, std::string_view entry, std::string_view separator) {
   if (!list.empty()) list += separator;
   list += entry;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/number_text.h"
 #include "report/curves.h"
 #include "report/page.h"
 
@@ -81,8 +82,6 @@ Holds judged(Answer holds);
 // The same, but what does not hold is judged again with something granted, on which condition it then holds.
 Holds judged(Answer holds, Answer if_granted);
 
-// "1 seed", "3 seeds"
-std::string counted(std::size_t count, std::string_view what);
 // A further entry of a list in a sentence.
 void append(std::string& list, std::string_view entry, std::string_view separator = ", ");
 // A panel over the steps of a training.
