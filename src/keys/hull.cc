@@ -49,7 +49,7 @@ double half_ulp(double value, double unit, double unit_roundoff, double smallest
 
 constexpr double kUneven =
     4;  // a key rounded so many times as coarsely or finely as the middle one makes a set uneven
-constexpr double kFinest = 0x1p-10;  // of the middle key's rounding: none counts as rounded more finely
+constexpr double kFinest = 0x1p-10;      // of the middle key's rounding: none counts as rounded more finely
 
 // The rounding of the keys: rounded to nearest, an entry errs by at most its half_ulp and by 1/√3 of that in
 // rms. `grain` is the rms error of each column; columns in units of it carry errors of the same size, whose

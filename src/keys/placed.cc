@@ -109,7 +109,7 @@ void PlacedKeys::measure_wobble() {
   // Half a step of double's least numbers is no double itself.
   const double step = std::max(options.smallest_rounding, std::numeric_limits<double>::denorm_min());
   bool far_from_flat = false;  // some key, by more than its own rounding
-  bool unclear = false;  // of some key, far smaller than its distance from the others, doubles cannot tell
+  bool unclear = false;        // of some key, far smaller than its distance from the others, doubles cannot tell
   // A bound of the spectral norm.
   const double stretch =
       hull.reduced() && hull.rank > 0

@@ -520,8 +520,7 @@ TEST(RankPolicy, ASmallKeyKeepsADirectionOfItsOwn) {
   struct Case {
     double roundoff, least;  // as many roundings of the key (−1, −1) as rounding cannot explain
   };
-  for (const auto& [roundoff, least] :
-       {Case{0x1p-8, 32}, Case{0x1p-11, 32}, Case{0x1p-24, 2000}, Case{0x1p-53, 2000}}) {
+  for (const auto& [roundoff, least] : {Case{0x1p-8, 32}, Case{0x1p-11, 32}, Case{0x1p-24, 2000}, Case{0x1p-53, 2000}}) {
     for (const double times : {1, 8}) {
       const double size = times * least * roundoff;
       const std::vector<double> values = {-1, -1, size, -size, 16, 16, 32, 32, 48, 48, 64, 64};
