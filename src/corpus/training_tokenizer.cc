@@ -89,7 +89,7 @@ TrainingTokenizer bytes_tokenizer() {
   vocabulary[kEndOfText] = 256;
   const json byte_level = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
-  return from_own_json("bytes", "Bytes and the end of text",
+  return from_own_json("bytes", "bytes and the end of text",
                        {{"version", "1.0"},
                         {"truncation", nullptr},
                         {"padding", nullptr},

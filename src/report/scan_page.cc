@@ -224,16 +224,16 @@ std::vector<Column> columns_of(const ScanResult& result, const ScanSummary& summ
   const auto highest = [](double Head::*member) {
     return [member](const Layer& layer) { return layer.highest(member); };
   };
-  if (asks_for(result, KeySpace::before)) {
-    add("before", "before, after: unselectable before and after the norm",
-        [](const Layer& layer) { return layer.before; });
+  const bool before = asks_for(result, KeySpace::before), after = asks_for(result, KeySpace::model);
+  const char* around = before && after ? "before, after: unselectable before and after the norm"
+                       : before        ? "before: unselectable before the norm"
+                                       : "after: unselectable after the norm";
+  if (before) {
+    add("before", around, [](const Layer& layer) { return layer.before; });
     add_tied("before tied", [](const Layer& layer) { return layer.before_tied; });
   }
-  if (asks_for(result, KeySpace::model)) {
-    add("after",
-        asks_for(result, KeySpace::before) ? "before, after: unselectable before and after the norm"
-                                           : "after: unselectable after the norm",
-        [](const Layer& layer) { return layer.model; });
+  if (after) {
+    add("after", around, [](const Layer& layer) { return layer.model; });
     add_tied("after tied", [](const Layer& layer) { return layer.model_tied; });
   }
   if (asks_for(result, KeySpace::head)) {

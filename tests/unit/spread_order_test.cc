@@ -28,7 +28,7 @@ TEST(SpreadOrder, AtAnyTimeTheShareDoneIsTheShareOfTheWork) {
     for (std::size_t i = 0; i < count; ++i) {
       done += work(order[i]);
       const double share = static_cast<double>(i + 1) / static_cast<double>(count);
-      if (share > 0.05 && i >= 20) {
+      if (static_cast<double>(i + 1) >= 20) {  // fewer say little
         EXPECT_NEAR(done / all / share, 1, 0.25) << i << " of " << count;
       }
     }
