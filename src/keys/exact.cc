@@ -94,6 +94,12 @@ class Echelon {
     return true;
   }
   std::size_t rank() const { return rows_.size(); }
+  long largest_bits() const {
+    long largest = 0;
+    for (const auto& [lead, row] : rows_)
+      for (const Integer& x : row) largest = std::max(largest, bits(x));
+    return largest;
+  }
 
  private:
   std::map<std::size_t, std::vector<Integer>> rows_;
@@ -489,6 +495,24 @@ std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const 
   }
   for (Rational& q : query) q *= factor;
   return query;
+}
+
+bool lies_in_flat(MatrixView<const double> keys, std::size_t dimension, Effort& effort) {
+  const int lowest = lowest_exponent(keys);
+  Echelon span;
+  long largest = 0;
+  for (std::size_t j = 1; j < keys.rows; ++j) {
+    std::vector<Integer> difference(keys.cols);
+    for (std::size_t c = 0; c < keys.cols; ++c)
+      difference[c] = scaled(keys(j, c), lowest) - scaled(keys(0, c), lowest);
+    for (const Integer& x : difference) largest = std::max(largest, bits(x));
+    // A vector grows by the bits of each row it is reduced by.
+    effort.spend((span.rank() + 1) * keys.cols, largest * static_cast<long>(span.rank() + 1));
+    if (!span.add(std::move(difference))) continue;
+    if (span.rank() > dimension) return false;
+    largest = std::max(largest, span.largest_bits());
+  }
+  return true;
 }
 
 std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, std::size_t key,

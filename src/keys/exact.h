@@ -86,6 +86,9 @@ std::vector<Rational> exact_query(const ExactVerdict& verdict, MatrixView<const 
 std::vector<Rational> barycentric_coordinates(MatrixView<const double> points, std::size_t key,
                                               std::span<const std::size_t> members, Effort& effort);
 
+// Whether all keys lie, exactly, in a flat of that dimension. Throws BeyondEffort.
+bool lies_in_flat(MatrixView<const double> keys, std::size_t dimension, Effort& effort);
+
 // Sign of the exact value of query·(k_i − k_j) + (b_i − b_j).
 int exact_score_difference_sign(std::span<const double> query, MatrixView<const double> keys,
                                 std::span<const double> offsets, std::size_t i, std::size_t j);

@@ -49,7 +49,6 @@ double half_ulp(double value, double unit, double unit_roundoff, double smallest
 
 constexpr double kUneven =
     4;  // a key rounded so many times as coarsely or finely as the middle one makes a set uneven
-constexpr double kNearDouble = 0x1p-40;  // unit roundoff below which numbers count as doubles
 constexpr double kFinest = 0x1p-10;      // of the middle key's rounding: none counts as rounded more finely
 
 // The rounding of the keys: rounded to nearest, an entry errs by at most its half_ulp and by 1/√3 of that in
@@ -76,8 +75,7 @@ struct Rounding {
     key.setOnes(n);
     measure_columns();
     measure_keys();
-    // Of float64 keys the doubles all this is computed in are as coarse as the coarsest.
-    even = (key.maxCoeff() <= kUneven && key.minCoeff() * kUneven >= 1) || unit_roundoff < kNearDouble;
+    even = key.maxCoeff() <= kUneven && key.minCoeff() * kUneven >= 1;
     if (even) {
       key.setOnes(n);
       return;
@@ -121,6 +119,13 @@ struct Rounding {
     key = (key / middle).cwiseMax(kFinest);
   }
 };
+
+// The rows from their weighted mean. That errs by some roundings itself, which all rows would share as a
+// direction of their own: differences from it are exact, or far larger, so that their mean is what it errs by.
+RowMatrix about_mean(RowMatrix rows, const Eigen::RowVectorXd& weights) {
+  for (int pass = 0; pass < 2; ++pass) rows.rowwise() -= Eigen::RowVectorXd(weights * rows / weights.sum());
+  return rows;
+}
 
 // Proof that all singular values of X exceed `least`, from XᵀX or a part of it (more rows only add): XᵀX − τI
 // is positive definite with τ above least² and above what the rounding of the product and of the factors can
@@ -275,21 +280,18 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
 
   // Centre and spread, computed on scaled columns so that nothing overflows or vanishes.
   Eigen::RowVectorXd scales(d);
-  RowMatrix x(n, d);
+  RowMatrix scaled(n, d);
   for (Eigen::Index c = 0; c < d; ++c) {
     double top = 0;
     for (std::size_t i = 0; i < keys.rows; ++i)
       top = std::max(top, std::abs(keys(i, static_cast<std::size_t>(c))));
     scales[c] = power_of_two_near(top);
     for (Eigen::Index i = 0; i < n; ++i)
-      x(i, c) = keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)) / scales[c];
+      scaled(i, c) = keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)) / scales[c];
   }
-  const Eigen::RowVectorXd mean = x.colwise().mean();
+  const Eigen::RowVectorXd mean = scaled.colwise().mean();
   hull.centre = mean.cwiseProduct(scales).transpose();
-  x.rowwise() -= mean;
-  // The mean errs by some roundings itself, which all keys would share as a direction of their own: differences
-  // from it are exact, or far larger, so that their mean is what it errs by.
-  x.rowwise() -= Eigen::RowVectorXd(x.colwise().mean());
+  RowMatrix x = about_mean(scaled, Eigen::RowVectorXd::Ones(n));
   const Eigen::RowVectorXd shares = scales / scale;  // of a column in the set; 0 where that is beyond doubles
   const double spread = (x.cwiseAbs().colwise().maxCoeff().array() * shares.array()).maxCoeff();
   hull.unit = spread > 0 ? scale * power_of_two_near(spread) : scale;
@@ -307,9 +309,9 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   const RowMatrix centred = x * shares.asDiagonal();
   const double frobenius = centred.norm();
   if (!rounding.even) {
-    // About a centre that the coarsely rounded keys do not pull off the flat of the others.
-    const Eigen::RowVectorXd weights = rounding.key.cwiseAbs2().cwiseInverse().transpose();
-    x.rowwise() -= Eigen::RowVectorXd(weights * x / weights.sum());
+    // About a centre that the coarsely rounded keys do not pull off the flat of the others, nor far from the
+    // small ones, whose differences from it would then be rounded as coarsely.
+    x = about_mean(scaled, rounding.key.cwiseAbs2().cwiseInverse().transpose());
     x.array().colwise() /= rounding.key.array();
   }
   x.array().rowwise() /= column_unit.array();

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "keys/exact.h"
+
 namespace normscope {
 namespace {
 
@@ -107,6 +109,7 @@ void PlacedKeys::measure_wobble() {
   // Half a step of double's least numbers is no double itself.
   const double step = std::max(options.smallest_rounding, std::numeric_limits<double>::denorm_min());
   bool far_from_flat = false;  // some key, by more than its own rounding
+  bool unclear = false;        // of some key, far smaller than its distance from the others, doubles cannot tell
   // A bound of the spectral norm.
   const double stretch =
       hull.reduced() && hull.rank > 0
@@ -138,9 +141,20 @@ void PlacedKeys::measure_wobble() {
     double off = 0;
     for (const std::size_t each : groups.members[k])
       off = std::max(off, hull.off[static_cast<Eigen::Index>(each)] / hull.unit);
-    const double computed = 0x1p-52 * static_cast<double>(keys.cols) * distance(k);  // what `off` may be off
+    const double steps = 2 * static_cast<double>(keys.cols);
+    const double computed = 0x1p-53 * steps * distance(k);  // what `off` may be off
     far_from_flat = far_from_flat || off > whole[k] + computed;
+    unclear = unclear || off > whole[k] + steps * whole[k];
     whole[k] += off + 2 * frame.point_error + computed;
+  }
+  if (unclear && !far_from_flat) {
+    constexpr double kMostProducts = 1e7;  // a hundredth of a second or so
+    Effort effort(kMostProducts);
+    try {
+      far_from_flat = !lies_in_flat(keys, hull.rank, effort);
+    } catch (const BeyondEffort&) {
+      far_from_flat = true;
+    }
   }
   wobble = hull.reduced() && *std::max_element(stretched.begin(), stretched.end()) <
                                  *std::max_element(whole.begin(), whole.end())

@@ -515,14 +515,12 @@ TEST(Robust, KeysWhoseSquaresOverflowAreJudgedAlike) {
   }
 }
 
-// Float16 and float32 keys, one of which is far off the flat of the others for its own size, though not for
-// theirs.
 // A key is held against its own rounding, not against that of far larger ones.
 TEST(RankPolicy, ASmallKeyKeepsADirectionOfItsOwn) {
   struct Case {
     double roundoff, least;  // as many roundings of the key (−1, −1) as rounding cannot explain
   };
-  for (const auto& [roundoff, least] : {Case{0x1p-8, 32}, Case{0x1p-11, 32}, Case{0x1p-24, 2000}}) {
+  for (const auto& [roundoff, least] : {Case{0x1p-8, 32}, Case{0x1p-11, 32}, Case{0x1p-24, 2000}, Case{0x1p-53, 2000}}) {
     for (const double times : {1, 8}) {
       const double size = times * least * roundoff;
       const std::vector<double> values = {-1, -1, size, -size, 16, 16, 32, 32, 48, 48, 64, 64};
@@ -535,11 +533,16 @@ TEST(RankPolicy, ASmallKeyKeepsADirectionOfItsOwn) {
   }
 }
 
+// Float16, float32 and float64 keys, one of which is far off the flat of the others for its own size, though not
+// for theirs.
 TEST(RobustBelowFullRank, AKeyOffTheFlatByMoreThanItsRoundingIsNotRobustlyUnselectable) {
   const std::vector<double> half = {-1, -1, .0625, -.0625, 16, 16, 32, 32, 48, 48, 64, 64};
   const std::vector<double> single = {-1,   -1,   .01F,  -.01F, 4096,  4096,
                                       8192, 8192, 12288, 12288, 16384, 16384};
-  for (const auto& [values, roundoff] : {std::pair(half, 0x1p-11), std::pair(single, 0x1p-24)}) {
+  const std::vector<double> wide = {-1,   -1,   1e-14, -1e-14, 4096,  4096,
+                                    8192, 8192, 12288, 12288,  16384, 16384};
+  for (const auto& [values, roundoff] :
+       {std::pair(half, 0x1p-11), std::pair(single, 0x1p-24), std::pair(wide, 0x1p-53)}) {
     KeyOptions options;
     options.unit_roundoff = roundoff;
     const MatrixView<const double> keys(values.data(), 6, 2);
