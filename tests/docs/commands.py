@@ -207,7 +207,8 @@ open('reviews.tsv', 'w').write(''.join(['sentence\\tlabel\\n', *reviews]))    # 
 KEYS_CALLS = ["square.npy", "square.npy --exact --prefix --query-norm 3", "square.npy --summary",
               "square.npy --bias bias.npy --exact", "square.npy --bias low.npy --exact", "square.npy --noise 0.1",
               "one.npy", "same.npy --exact", "zero.npy --norm layernorm", "batch.npy --margin bound",
-              "batch.npy --rank full --summary --query-norm 1", "plane.npy --exact", "square.npy --effort 0"]
+              "batch.npy --rank full --summary --query-norm 1", "plane.npy --exact", "square.npy --effort 0",
+              "square.npy --advice", "square.npy --bias low.npy --advice", "batch.npy --heads 2 --summary", "square.npy --advice --effort 0"]
 HEATMAP_CALLS = ["--n 3,8 --d 3 --draws 5", "--n 3 --d 3 --draws 1 --norm rmsnorm", "--n 4 --d 3 --norm none"]
 SMALL_TASK = "--classes 5 --length 12 --margin 2 --samples 500 --batch 100 --evaluate-every 10"
 MAJORITY_CALLS = [f"{SMALL_TASK} --steps 20 --norm layernorm,project:1 --seeds 3 --out majority", "--resume majority",
