@@ -7,7 +7,7 @@
 namespace normscope {
 namespace {
 
-class KeysCommand : public ProgramTest {
+class KeysOfHeads : public ProgramTest {
  protected:
   std::string npy(const std::string& name, std::vector<std::size_t> shape, std::vector<double> values) const {
     write_npy(path(name), {"", DType::float64, std::move(shape), std::move(values)});
@@ -31,7 +31,7 @@ class KeysCommand : public ProgramTest {
   }
 };
 
-TEST_F(KeysCommand, HeadsSideBySideAreSetsOfTheirOwn) {
+TEST_F(KeysOfHeads, HeadsSideBySideAreSetsOfTheirOwn) {
   const auto result = result_of("keys " + side_by_side() + " --heads 2");
   ASSERT_EQ(result["sets"].size(), 2u);
   EXPECT_EQ(result["settings"]["heads"], 2);
@@ -47,7 +47,7 @@ TEST_F(KeysCommand, HeadsSideBySideAreSetsOfTheirOwn) {
   EXPECT_EQ(result_of("keys " + side_by_side())["sets"][0]["d"], 4);
 }
 
-TEST_F(KeysCommand, AKeyCacheHasBatchesAndHeads) {
+TEST_F(KeysOfHeads, AKeyCacheHasBatchesAndHeads) {
   const auto result = result_of("keys " + four_axes());
   ASSERT_EQ(result["sets"].size(), 4u);
   EXPECT_EQ(result["sets"][3]["batch"], 1);
@@ -59,7 +59,7 @@ TEST_F(KeysCommand, AKeyCacheHasBatchesAndHeads) {
   EXPECT_NE(text.out.find("\nbatch 1, head 0\n"), std::string::npos) << text.out;
 }
 
-TEST_F(KeysCommand, HeadsThatDoNotFitAreASentence) {
+TEST_F(KeysOfHeads, HeadsThatDoNotFitAreASentence) {
   expect_refused("keys " + side_by_side() + " --heads 3", {"5 × 4", "3 heads", "--heads"});
   expect_refused("keys " + side_by_side() + " --heads 0", {"--heads"});
   expect_refused("keys " + four_axes() + " --heads 3", {"2 heads, not 3"});
@@ -69,7 +69,7 @@ TEST_F(KeysCommand, HeadsThatDoNotFitAreASentence) {
   expect_refused("keys " + path("wrong.safetensors"), {"'many' heads", "--heads"});
 }
 
-TEST_F(KeysCommand, AdviceNamesWhatMakesAKeySelectable) {
+TEST_F(KeysOfHeads, AdviceNamesWhatMakesAKeySelectable) {
   const std::string file = npy("square.npy", {6, 2}, {4, 4, 4, -4, -4, 4, -4, -4, 1, 0, 4, 0});
   const auto result = result_of("keys " + file + " --advice");
   const auto& keys = result["sets"][0]["keys"];
@@ -94,7 +94,7 @@ TEST_F(KeysCommand, AdviceNamesWhatMakesAKeySelectable) {
   EXPECT_NE(nothing.out.find("nothing is needed"), std::string::npos) << nothing.out;
 }
 
-TEST_F(KeysCommand, VocabGivesTheSameAdvice) {
+TEST_F(KeysOfHeads, VocabGivesTheSameAdvice) {
   const std::string file = npy("square.npy", {6, 2}, {4, 4, 4, -4, -4, 4, -4, -4, 1, 0, 4, 0});
   const auto keys = result_of("keys " + file + " --advice")["sets"][0];
   const auto vocab = result_of("vocab " + file + " --advice");
