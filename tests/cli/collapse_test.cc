@@ -30,7 +30,8 @@ TEST_F(CollapseCommand, JsonHoldsEveryMeasureOfEveryLayer) {
   EXPECT_EQ(json.at("seed"), 5);
   ASSERT_EQ(json.at("curves").size(), 2u);
   const auto& curve = json.at("curves")[0];
-  EXPECT_EQ(curve.at("name"), "full");
+  EXPECT_EQ(curve.at("name"), "san, full");
+  EXPECT_EQ(curve.at("mask"), "full");
   EXPECT_EQ(curve.at("measures").size(), 15u);
   for (const auto& [name, values] : curve.at("measures").items()) {
     EXPECT_EQ(values.at("mean").size(), 4u) << name;
