@@ -182,7 +182,8 @@ TEST_F(KeysCommand, ShapesThatAreNoKeysAreRefused) {
   expect_refused("keys " + write("flat.npy", {3, 0}, {}), {"flat.npy", "3 × 0"});
   expect_refused("keys " + write("sets.npy", {0, 3, 2}, {}), {"sets.npy", "0 × 3 × 2"});
   expect_refused("keys " + write("list.npy", {4}, {1, 2, 3, 4}), {"list.npy", "4 numbers"});
-  expect_refused("keys " + write("five.npy", {1, 1, 2, 1, 2}, {1, 2, 3, 4}), {"five.npy", "1 × 1 × 2 × 1 × 2"});
+  expect_refused("keys " + write("five.npy", {1, 1, 2, 1, 2}, {1, 2, 3, 4}),
+                 {"five.npy", "1 × 1 × 2 × 1 × 2"});
   expect_refused("keys " + write("scalar.npy", {}, {1}), {"scalar.npy", "single number"});
 }
 
