@@ -93,7 +93,7 @@ test('Collapse: a wrong mask gets the sentence of the core, beside the mask, unt
   await opened.getByTestId('collapse-mask').fill('windw:2');
   const problem = opened.getByTestId('collapse-mask-error');
   await problem.waitFor({ state: 'visible' });
-  assert.match(await problem.textContent(), /^Mask 'windw:2' is not known, did you mean 'window'\?/);
+  assert.match(await problem.textContent(), /^Mask 'windw:2' is not known \(did you mean 'window'\?\)/);
   assert.equal(await opened.getByTestId('collapse-mask').getAttribute('aria-invalid'), 'true');
   await opened.getByTestId('collapse-mask-examples').selectOption('star');
   await problem.waitFor({ state: 'hidden' });
