@@ -32,7 +32,7 @@ bool TextRecipe::at_published_scale() const {
          context >= published_context(*this);
 }
 
-double held_out_loss(const TextRow& row) {
+double held_out_loss_of(const TextRow& row) {
   return row.held_out ? row.held_out->loss : kNoValue;
 }
 
@@ -96,7 +96,7 @@ Ask language_learned(const std::string& norm) {
     std::vector<double> gains;
     for (const TextEvidence* run : sound_runs(evidence.texts, norm)) {
       if (run->rows.empty()) continue;
-      const double gain = held_out_loss(run->rows.front()) - held_out_loss(run->rows.back());
+      const double gain = held_out_loss_of(run->rows.front()) - held_out_loss_of(run->rows.back());
       if (std::isfinite(gain)) gains.push_back(gain);
     }
     return mean_interval(gains);

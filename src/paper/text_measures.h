@@ -55,7 +55,7 @@ inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 using TextRuns = std::vector<const TextEvidence*>;
 using RowValue = std::function<double(const TextRow&)>;
 
-double held_out_loss(const TextRow& row);
+double held_out_loss_of(const TextRow& row);
 
 // Without those that broke.
 TextRuns sound_runs(std::span<const TextEvidence> runs, std::string_view norm);

@@ -44,7 +44,7 @@ class RangeCheck {
       for (const auto& [name, each] : value) check(each, fmt::format("{}.{}", place, name), facts);
     } else if constexpr (Kind::list) {
       for (std::size_t i = 0; i < value.size(); ++i) {
-        const typename Kind::Inner each = value[i];
+        const typename Kind::Inner& each = value[i];
         check(each, fmt::format("{}[{}]", place, i), facts);
       }
     } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
