@@ -77,6 +77,7 @@ std::vector<std::vector<double>> candidate_queries(const Given& given, const Exa
   std::vector<Rational> exact(reach.query.begin(), reach.query.end());
   const auto in_doubles = [&](const Rational& unit) {
     std::vector<double> query;
+    query.reserve(exact.size());
     for (const Rational& q : exact) query.push_back(Rational(q / unit).convert_to<double>());
     return query;
   };
