@@ -23,10 +23,9 @@ void run(const AblateOptions& options, const Common& common) {
   const Executor executor(common.threads, common.stop);
   const AblatePlan plan = plan_ablate(options, {executor, common.seed});
   const auto directory = replaceable_directory(common);
-  if (directory)
-    directory->write_config("ablate", provenance(common.seed, executor.threads()), json_of(plan.told));
   const auto [ablation, result] = run_with_progress(plan, common, executor);
   if (directory) {
+    directory->write_config("ablate", provenance(common.seed, executor.threads()), json_of(plan.told));
     directory->write("results.json", json_of(result));
     directory->write("layers.csv", ablate_csv(result));
     std::string data = json_of(result, -1);

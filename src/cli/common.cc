@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 
 #include "cli/interrupt.h"
@@ -19,6 +20,7 @@
 #include "normscope/error.h"
 #include "normscope/norm.h"
 #include "record/json.h"
+#include "study/parse.h"
 
 namespace normscope::cli {
 namespace {
@@ -82,13 +84,23 @@ CLI::App* add_commands(CLI::App& app, const std::string& name, const std::string
   return commands;
 }
 
-std::unique_ptr<RunDirectory> replaceable_directory(const Common& common) {
+std::unique_ptr<RunDirectory> replaceable_directory(const Common& common,
+                                                    std::initializer_list<std::string> inputs) {
   if (common.out.empty()) return nullptr;
   const std::string held = command_of(common.out);
   if (held == "paper" || held.starts_with("train ")) {
     throw InputError(fmt::format(
         "'{}' holds a run of 'normscope {}', over which nothing is written; name a new directory.",
         common.out, held));
+  }
+  for (const std::string& input : inputs) {
+    std::error_code unknown;
+    const auto folder = std::filesystem::absolute(tensor_place(input).path, unknown).parent_path();
+    if (!held.empty() && !input.empty() && std::filesystem::equivalent(folder, common.out, unknown)) {
+      throw InputError(fmt::format(
+          "'{}' lies in '{}', whose earlier run would be removed with it; name another directory for --out.",
+          input, common.out));
+    }
   }
   auto directory = std::make_unique<RunDirectory>(common.out, RunDirectory::Use::replaced);
   set_kept(fmt::format("Stopped; '{}' has no results of this run.", common.out));

@@ -89,8 +89,10 @@ void add_serve(CLI::App& app, Common& common);
 void add_report(CLI::App& app, Common& common);
 
 // The directory of --out for a run that takes the place of an earlier one; null: there is no --out. Throws
-// InputError as RunDirectory, and if it holds what can be resumed: a training or an audit of `paper`.
-std::unique_ptr<RunDirectory> replaceable_directory(const Common& common);
+// InputError as RunDirectory, if it holds what can be resumed, a training or an audit of `paper`, and if one of
+// the inputs, files with or without the name of a tensor, lies in it and would be gone with the earlier run.
+std::unique_ptr<RunDirectory> replaceable_directory(const Common& common,
+                                                    std::initializer_list<std::string> inputs = {});
 
 // Whether --resume was given. Throws InputError if anything but `allowed` and the options that do not change
 // results was given with it, or if an option was given an empty value, which would be taken for its default.

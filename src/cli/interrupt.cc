@@ -17,7 +17,10 @@ namespace {
 // A handler reaches nothing but what is global.
 std::atomic<bool> stop = false;
 std::atomic<int> signal_seen = 0;
-std::atomic<const char*> sentence = "Stopped; nothing was written.";
+struct Kept {
+  std::string sentence, once_there, before;  // a file, and what is said until it is there
+};
+std::atomic<const Kept*> kept = nullptr;
 
 constexpr int kPatience = 800'000;  // microseconds
 
@@ -27,7 +30,12 @@ void write_sentence() {
   };
   if (::isatty(STDERR_FILENO) == 1) put("\r\x1b[K");  // the line of progress
   put("normscope: ");
-  put(sentence.load());
+  const Kept* told = kept.load();
+  const bool before =
+      told != nullptr && !told->once_there.empty() && ::access(told->once_there.c_str(), F_OK) != 0;
+  put(told == nullptr ? "Stopped; nothing was written."
+      : before        ? told->before.c_str()
+                      : told->sentence.c_str());
   put("\n");
 }
 
@@ -60,11 +68,11 @@ const std::atomic<bool>& watch_for_interrupts() {
   return stop;
 }
 
-void set_kept(const std::string& kept) {
+void set_kept(const std::string& sentence, const std::string& once_there, const std::string& before) {
   // A handler may be reading an earlier one: all stay.
-  static std::vector<std::unique_ptr<const std::string>> all;
-  all.push_back(std::make_unique<const std::string>(printable(kept)));
-  sentence = all.back()->c_str();
+  static std::vector<std::unique_ptr<const Kept>> all;
+  all.push_back(std::make_unique<const Kept>(Kept{printable(sentence), once_there, printable(before)}));
+  kept = all.back().get();
 }
 
 std::string kept_of(const RunDirectory& directory, std::string_view command) {

@@ -15,8 +15,10 @@ namespace normscope::cli {
 // From here on; to be called once. The flag is for executors (executor.h).
 const std::atomic<bool>& watch_for_interrupts();
 
-// What a person should know if the run is stopped from now on: what was kept and how to go on.
-void set_kept(const std::string& sentence);
+// What a person should know if the run is stopped from now on: what was kept and how to go on. once_there: a
+// file; until there is one, `before` is said.
+void set_kept(const std::string& sentence, const std::string& once_there = "",
+              const std::string& before = "");
 
 // Of a run that can be resumed.
 std::string kept_of(const RunDirectory& directory, std::string_view command);

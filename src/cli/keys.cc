@@ -183,7 +183,7 @@ std::string report(const GivenKeys& given, const KeysResult& result) {
 }
 
 void run(const KeysOptions& options, const Common& common) {
-  const auto directory = replaceable_directory(common);
+  const auto directory = replaceable_directory(common, {options.file, options.bias});
   const Executor executor(common.threads, common.stop);
   KeysStudy study = study_keys(options, {executor, common.seed});
   const std::string page = directory ? report(study.given, study.result) : "";

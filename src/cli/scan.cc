@@ -110,14 +110,18 @@ void run(const ScanOptions& options, const Common& common) {
   const ScanPlan plan = plan_scan(options, common.out);
   const auto directory = replaceable_directory(common);
   const Executor executor(common.threads, common.stop);
-  if (directory) {
+  const std::vector<std::string> traces = trace_files(plan);
+  const auto begin_run = [&] {
     directory->write_config("scan", provenance(common.seed, executor.threads()), json_of(plan.told));
-    for (const std::string& file : trace_files(plan)) directory->add_file(file);
-  }
+    for (const std::string& file : traces) directory->add_file(file);
+  };
+  // Traces are written on the way; without them an earlier run stays until there are results.
+  if (directory && !traces.empty()) begin_run();
   ScanStudy study = run_with_progress(plan, common, executor);
   const ScanAbout about{plan.about, plan.as_model};
   for (const std::string& sentence : about.notes) note(common, sentence);
   if (directory) {
+    if (traces.empty()) begin_run();
     directory->write("results.json", json_of(study.result));
     directory->write("report.html", report(study, about));
     note(common, "Wrote " + (directory->path() / "report.html").string());

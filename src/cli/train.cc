@@ -75,7 +75,10 @@ void begin(std::optional<Record>& record, const Plan& plan, const TrainCall<Opti
     record.emplace(call.common.out, call.name, provenance(0, executor.threads()), plan);
   if (!record) return;
   if (const auto steps = call.study.checkpoint_every) record->set_checkpoint_every(*steps);
-  set_kept(kept_of(record->directory(), call.name));
+  const fs::path& path = record->directory().path();
+  set_kept(kept_of(record->directory(), call.name), (path / "checkpoint.safetensors").string(),
+           fmt::format("Stopped before the first checkpoint: normscope {} --resume {} begins at step 0.",
+                       call.name, path.string()));
 }
 
 // results.json and report.html, unless the training had ended before with both.

@@ -55,7 +55,7 @@ VocabStudy study_with_progress(const VocabOptions& options, const Common& common
 }
 
 void run(const VocabOptions& options, const Common& common) {
-  const auto directory = replaceable_directory(common);
+  const auto directory = replaceable_directory(common, {options.source, options.bias});
   const VocabStudy study = study_with_progress(options, common);
   const VocabResult& result = study.result;
   for (const std::string& sentence : study.given.notes) note(common, sentence);

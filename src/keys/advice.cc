@@ -19,6 +19,7 @@ struct Given {
   std::vector<std::size_t> kept;
   std::span<const double> offsets;  // empty also if they are all equal
   std::size_t dimensions;           // of the keys as given
+  bool reduced = false;             // some of these were left out
 };
 
 Given given_as_decided(MatrixView<const double> keys, std::span<const double> offsets,
@@ -31,6 +32,7 @@ Given given_as_decided(MatrixView<const double> keys, std::span<const double> of
     given.kept.resize(keys.cols);
     for (std::size_t c = 0; c < keys.cols; ++c) given.kept[c] = c;
   }
+  given.reduced = given.kept.size() < keys.cols;
   given.points = Matrix<double>(keys.rows, given.kept.size());
   for (std::size_t i = 0; i < keys.rows; ++i)
     for (std::size_t c = 0; c < given.kept.size(); ++c) given.points(i, c) = keys(i, given.kept[c]);
@@ -144,7 +146,10 @@ KeyAdvice advice_for(const Given& given, std::size_t i, const KeyVerdict& decide
       return std::nullopt;
     }
   };
-  if (std::all_of(point.begin(), point.end(), [](double x) { return x == 0; })) {
+  if (given.reduced) {
+    add_reason(
+        "A factor may take the key out of the flat in which the set was decided: no threshold is told.");
+  } else if (std::all_of(point.begin(), point.end(), [](double x) { return x == 0; })) {
     add_reason("No factor moves a key of zeros.");
   } else if (const auto scale = reach(Change::scale)) {
     advice.scale = threshold_of(given, i, Change::scale, *scale, 1);
@@ -179,10 +184,14 @@ std::size_t keys_without_equal(const Given& given) {
 std::vector<double> bowl(const Given& given) {
   const std::size_t n = given.points.rows(), d = given.points.cols();
   std::vector<double> mean(d, 0.0), squares(n, 0.0);
+  double largest = 0;  // lest squares overflow or vanish
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t c = 0; c < d; ++c) mean[c] += given.points(i, c) / static_cast<double>(n);
+    for (std::size_t c = 0; c < d; ++c) largest = std::max(largest, std::abs(given.points(i, c)));
+  if (largest == 0) return squares;
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t c = 0; c < d; ++c) squares[i] += std::pow(given.points(i, c) - mean[c], 2);
+    for (std::size_t c = 0; c < d; ++c) mean[c] += given.points(i, c) / largest / static_cast<double>(n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t c = 0; c < d; ++c) squares[i] += std::pow(given.points(i, c) / largest - mean[c], 2);
   const double most = *std::max_element(squares.begin(), squares.end());
   for (double& square : squares) square = most > 0 ? 1 - square / most : 0;
   return squares;

@@ -49,7 +49,9 @@ double half_ulp(double value, double unit, double unit_roundoff, double smallest
 
 constexpr double kUneven =
     4;  // a key rounded so many times as coarsely or finely as the middle one makes a set uneven
-constexpr double kFinest = 0x1p-10;  // of the middle key's rounding: none counts as rounded more finely
+constexpr double kUnevenColumn = 64;  // and so does an entry beside the middle one of its column
+constexpr double kCentred = 64;       // roundings: the most a mean is that has been taken off
+constexpr double kFinest = 0x1p-10;   // of the middle key's rounding: none counts as rounded more finely
 
 // The rounding of the keys: rounded to nearest, an entry errs by at most its half_ulp and by 1/√3 of that in
 // rms. `grain` is the rms error of each column; columns in units of it carry errors of the same size, whose
@@ -62,9 +64,12 @@ struct Rounding {
   Eigen::RowVectorXd grain;
   Eigen::VectorXd key;
   bool even = true;
+  double finest = kFinest;
 
-  Rounding(MatrixView<const double> keys, const Eigen::RowVectorXd& scales, double roundoff,
-           double smallest_rounding)
+  // mean: of the keys, in units of the scales. Where one has been taken off, in arithmetic that rounds, a key
+  // that is left small by it errs as the others do.
+  Rounding(MatrixView<const double> keys, const Eigen::RowVectorXd& scales, const Eigen::RowVectorXd& mean,
+           double roundoff, double smallest_rounding)
       : unit_roundoff(std::max(roundoff, 0x1p-53)), smallest(smallest_rounding) {
     const auto n = static_cast<Eigen::Index>(keys.rows), d = static_cast<Eigen::Index>(keys.cols);
     errors.resize(n, d);
@@ -72,10 +77,11 @@ struct Rounding {
       for (Eigen::Index c = 0; c < d; ++c)
         errors(i, c) = half_ulp(keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)), scales[c],
                                 unit_roundoff, smallest);
+    if (!once() && mean.cwiseAbs().maxCoeff() <= kCentred * unit_roundoff) finest = 1;
     key.setOnes(n);
     measure_columns();
     measure_keys();
-    even = key.maxCoeff() <= kUneven && key.minCoeff() * kUneven >= 1;
+    even = key.maxCoeff() <= kUneven && key.minCoeff() * kUneven >= 1 && !has_uneven_column();
     if (even) {
       key.setOnes(n);
       return;
@@ -116,7 +122,18 @@ struct Rounding {
     const auto half = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
     std::nth_element(sizes.begin(), half, sizes.end());
     const double middle = *half > 0 ? *half : 1;
-    key = (key / middle).cwiseMax(kFinest);
+    key = (key / middle).cwiseMax(finest);
+  }
+  // A key that is large in few columns only, as massive activations are.
+  bool has_uneven_column() const {
+    std::vector<double> column(static_cast<std::size_t>(errors.rows()));
+    const auto half = column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2);
+    for (Eigen::Index c = 0; c < errors.cols(); ++c) {
+      for (Eigen::Index i = 0; i < errors.rows(); ++i) column[static_cast<std::size_t>(i)] = errors(i, c);
+      std::nth_element(column.begin(), half, column.end());
+      if (*half > 0 && errors.col(c).maxCoeff() > kUnevenColumn * *half) return true;
+    }
+    return false;
   }
 };
 
@@ -298,7 +315,7 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
 
   // Columns in units of their rounding. Rounding alone, in m directions of n keys, has singular values of
   // about √n + √m at most in these units.
-  const Rounding rounding(keys, scales, unit_roundoff, smallest_rounding);
+  const Rounding rounding(keys, scales, mean, unit_roundoff, smallest_rounding);
   const Eigen::RowVectorXd& grain = rounding.grain;
   const Eigen::RowVectorXd column_unit = (grain.array() > 0).select(grain, 1.0);
   hull.finest = (grain.cwiseProduct(scales)).minCoeff();

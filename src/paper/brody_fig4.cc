@@ -22,7 +22,8 @@ struct PublishedLoss {
   double with, without;
   double (*value)(const TextRow&);
 };
-constexpr PublishedLoss kTrain{"training", 7.28, 7.33, train_loss}, kTest{"test", 7.33, 7.38, held_out_loss_of};
+constexpr PublishedLoss kTrain{"training", 7.28, 7.33, train_loss},
+    kTest{"test", 7.33, 7.38, held_out_loss_of};
 
 // Without minus with scaling of the same seed, where both have the step.
 std::vector<double> differences_at(std::span<const TextEvidence> runs, std::uint64_t step,

@@ -163,6 +163,7 @@ struct ClaimRow {
 void add_claims(ReportTable& table, const std::string& name, const std::vector<RetrievalChange>& changes) {
   table.title = "Claim: without the norm, retrieval that needs sharp attention gets worse";
   std::vector<ClaimRow> rows;
+  rows.reserve(changes.size());
   for (const RetrievalChange& change : changes) rows.push_back({name, change});
   auto lines = table_of(rows);
   const bool headed = !table.rows.empty() && !lines.empty();

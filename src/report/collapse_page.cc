@@ -248,6 +248,7 @@ CurveFigure singular_value_figure(const std::vector<CollapseCurve>& curves) {
 
 std::vector<std::vector<std::string>> collapse_table(const std::vector<CollapseCurve>& curves) {
   std::vector<CurveRow> rows;
+  rows.reserve(curves.size());
   for (const CollapseCurve& curve : curves) rows.push_back({curve});
   return table_of(rows);
 }

@@ -1,5 +1,6 @@
 // normscope keys on the keys of heads, and its advice; vocab's.
 #include <algorithm>
+#include <filesystem>
 
 #include "normscope/tensor_file.h"
 #include "support/program.h"
@@ -67,6 +68,18 @@ TEST_F(KeysOfHeads, HeadsThatDoNotFitAreASentence) {
   const std::vector<Tensor> tensors = {{"k", DType::float32, {2, 4}, std::vector<double>(8, 1)}};
   write_safetensors(path("wrong.safetensors"), tensors, {{"k.heads", "many"}});
   expect_refused("keys " + path("wrong.safetensors"), {"'many' heads", "--heads"});
+}
+
+TEST_F(KeysOfHeads, ARunIsNotReplacedByWhatReadsItsFiles) {
+  const std::string run_directory = path("run");
+  ASSERT_EQ(run("keys " + side_by_side() + " --out " + run_directory).code, 0);
+  const std::string inside = npy("run/keys.npy", {2, 2}, {0, 1, 1, 0});
+  for (const char* command : {"keys ", "vocab "}) {
+    const Outcome refused = run(command + inside + " --out " + run_directory);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("name another directory for --out"), std::string::npos) << refused.err;
+  }
+  EXPECT_TRUE(std::filesystem::exists(run_directory + "/results.json"));
 }
 
 TEST_F(KeysOfHeads, AdviceNamesWhatMakesAKeySelectable) {

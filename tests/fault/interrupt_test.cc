@@ -46,6 +46,19 @@ TEST_F(Interrupt, EndsAnyCommandWithOneSentence) {
   EXPECT_EQ(bare.outcome.err, "normscope: Stopped; nothing was written.\n");
 }
 
+constexpr const char* kEarly =
+    "train majority --norm layernorm --classes 5 --length 20 --samples 2000 --steps 100000000 "
+    "--evaluate-every 25 --checkpoint-every 100000000 --quiet ";
+
+TEST_F(Interrupt, OfATrainingBeforeItsFirstCheckpointSaysSo) {
+  const Stopped run = stopped(kEarly + ("--out " + path("early")), SIGINT,
+                              [&] { return read(path("early/metrics.jsonl")).size() > 100; });
+  EXPECT_EQ(run.outcome.code, 130);
+  EXPECT_EQ(run.outcome.err,
+            "normscope: Stopped before the first checkpoint: normscope train majority --resume " +
+                path("early") + " begins at step 0.\n");
+}
+
 TEST_F(Interrupt, OfATrainingSaysHowToGoOnAndKeepsWhatWasFinished) {
   const Stopped run = stopped(kTraining + ("--out " + path("run")), SIGINT,
                               [&] { return std::filesystem::exists(path("run/checkpoint.safetensors")); });

@@ -534,6 +534,40 @@ TEST(RankPolicy, ASmallKeyKeepsADirectionOfItsOwn) {
   }
 }
 
+// A key near the mean that was taken off is small, but errs as the others do.
+TEST(RankPolicy, CentredProductsHaveTheRankOfTheirFactorsBesideASink) {
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+    Random random(seed);
+    Matrix<double> keys(400, 16);
+    std::vector<double> direction(16), mean(16, 0.0);
+    for (double& value : direction) value = random.normal();
+    for (std::size_t i = 0; i < 400; ++i) {
+      const double length = random.normal() * (i == 0 ? 1000 : 1);
+      for (std::size_t c = 0; c < 16; ++c) mean[c] += (keys(i, c) = length * direction[c]) / 400;
+    }
+    for (std::size_t i = 0; i < 400; ++i)
+      for (std::size_t c = 0; c < 16; ++c) keys(i, c) -= mean[c];
+    KeyOptions options;
+    options.margins = Margins::bound;
+    options.exact_effort = 0;
+    EXPECT_EQ(decide(keys, {}, options).rank, 1u) << seed;
+  }
+}
+
+TEST(RankPolicy, AKeyThatIsLargeInFewColumnsHidesNoDirectionOfTheOthers) {
+  for (const auto& [roundoff, size] : {std::pair(0x1p-11, 1e4), std::pair(0x1p-24, 1e7)}) {
+    Random random(27);
+    Matrix<double> keys(40, 8);
+    for (std::size_t i = 0; i < 40; ++i)
+      for (double& value : keys[i]) value = rounded_to(random.normal(), roundoff);
+    keys(0, 0) = keys(0, 1) = rounded_to(size, roundoff);
+    KeyOptions options;
+    options.unit_roundoff = roundoff;
+    options.margins = Margins::bound;
+    EXPECT_EQ(decide(keys, {}, options).rank, 8u) << size;
+  }
+}
+
 // Float16, float32 and float64 keys, one of which is far off the flat of the others for its own size, though not
 // for theirs.
 TEST(RobustBelowFullRank, AKeyOffTheFlatByMoreThanItsRoundingIsNotRobustlyUnselectable) {
