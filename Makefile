@@ -1,12 +1,13 @@
 # make build   the program (build/normscope) and the Python module (build/python)
 # make test    builds everything and runs every test
 # make web     the page (build/web), which any static server serves and a browser opens from disk
-# make demo    reruns the figures of both papers, in short, and writes an HTML report: some minutes
+# make demo    audits both papers for ten minutes (BUDGET=2h: longer) on models and texts it fetches (DEMO_DATA=none: it does not), and writes an HTML report
+# make package a .deb; make wheel: a Python wheel, tested, which needs PyPI
 # All targets install the Debian packages they miss, say little when all is well, and need no network once the
 # packages are there. Settings: JOBS, WERROR (ON: warnings are errors, as .ci/run has it), PYTHON, and those named beside
 # a target.
 .DEFAULT_GOAL := build
-.PHONY: build test web demo campaign bench format lint sanitize tsan fuzz install-check clean help
+.PHONY: build test web demo campaign bench format lint sanitize tsan fuzz package wheel install-check clean help
 
 export JOBS ?= $(shell nproc)
 export WERROR ?= OFF
@@ -79,10 +80,20 @@ fuzz:
 	@scripts/build fuzz fuzzers
 	@scripts/run-fuzzers $(SECONDS) $(FUZZER)
 
+# A .deb of the program, the libraries and the Python package, in build/.
+package: build
+	@scripts/build release normscope normscope_c normscope_cli normscope_python
+	@cd build && cpack -G DEB
+
+# A wheel in build/wheels, made and tested in new virtual environments; needs PyPI, and some minutes.
+wheel:
+	@$(packages) build test
+	@scripts/wheel build/wheels
+
 install-check:
 	@$(packages) build test
 	@scripts/build release
 	@scripts/run-tests build -R '^install/'
 
 clean:
-	@rm -rf build build-debug build-asan build-tsan build-fuzz build-wasm
+	@rm -rf build build-debug build-asan build-tsan build-fuzz build-wasm build-wheel

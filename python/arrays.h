@@ -6,12 +6,15 @@
 
 #include <string>
 
+#include "normscope/tensor_file.h"
+
 namespace normscope::python {
 
 using Doubles = pybind11::array_t<double, pybind11::array::c_style>;
 
 struct Numbers {
   Doubles values;        // C order
+  DType rounding;        // of the dtype the numbers came in; integers count as float64
   double unit_roundoff;  // of the dtype the numbers came in; integers count as float64
   double smallest_rounding;
   pybind11::dtype dtype;  // of results in the same precision: float32 for bfloat16, float64 for integers

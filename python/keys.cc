@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "background.h"
 #include "bindings.h"
 #include "normscope/error.h"
 #include "study/keys.h"
@@ -235,14 +237,14 @@ py::object decide(const py::object& keys, const py::object& offsets, const std::
 
   const KeyBatch given{
       {values.data(), sets * n * d}, {shifts.data(), static_cast<std::size_t>(shifts.size())}, sets, n, d};
-  std::vector<KeySet> results;
-  {
-    const py::gil_scoped_release release;
-    results = decide_batch(given, options, Executor(threads), "keys[{}]");
-  }
-  if (!batch) return py::cast(arrays_of(results.front(), options));
+  const auto results = std::make_shared<std::vector<KeySet>>();
+  run_in_background([given, options, threads, results, held = keep_alive(values), also = keep_alive(shifts),
+                     and_these = keep_alive(known_errors)](Watch& watch) {
+    *results = decide_batch(given, options, Executor(threads, &watch.stop), "keys[{}]");
+  });
+  if (!batch) return py::cast(arrays_of(results->front(), options));
   py::list list;
-  for (const KeySet& set : results) list.append(arrays_of(set, options));
+  for (const KeySet& set : *results) list.append(arrays_of(set, options));
   return list;
 }
 
@@ -276,7 +278,14 @@ errors         one number per key, where more is known of it: how far it is at m
                `robust` then is against that in the place of rounding
 effort         products of 64-bit words that rational arithmetic may take for one key (default: 2**33, some seconds)
 
-Returns a KeySet, or a list of them for many sets. Raises ValueError for NaN, infinities and wrong shapes.)";
+Returns a KeySet, or a list of them for many sets. Raises ValueError for NaN, infinities and wrong shapes.
+
+Example:
+
+>>> import normscope
+>>> normscope.decide_keys([[1., 0], [-1, 0], [0, 0]]).verdict.tolist()
+['selectable', 'selectable', 'unselectable']
+)";
 
 }  // namespace
 

@@ -4,8 +4,10 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
+#include "background.h"
 #include "bindings.h"
 
 namespace py = pybind11;
@@ -25,13 +27,16 @@ py::array_t<bool> dense(const Mask& mask) {
 }
 
 py::dict mask(const std::string& spec, std::size_t n, std::uint64_t seed, bool with_dense) {
-  Mask made;
-  MaskProperties properties;
-  {
-    const py::gil_scoped_release release;
-    made = parse_mask(spec, n, seed);
-    properties = mask_properties(made);
-  }
+  struct Made {
+    Mask mask;
+    MaskProperties properties;
+  };
+  const auto made = std::make_shared<Made>();
+  run_in_background([made, spec, n, seed](Watch&) {
+    made->mask = parse_mask(spec, n, seed);
+    made->properties = mask_properties(made->mask);
+  });
+  const MaskProperties& properties = made->properties;
   py::dict result;
   result["tokens"] = properties.n;
   result["edges"] = properties.edges;
@@ -45,7 +50,7 @@ py::dict mask(const std::string& spec, std::size_t n, std::uint64_t seed, bool w
                                                  properties.centres.data());
   result["radius"] = properties.radius;
   result["diameter"] = properties.diameter;
-  if (with_dense) result["allowed"] = dense(made);
+  if (with_dense) result["allowed"] = dense(made->mask);
   return result;
 }
 
@@ -68,7 +73,7 @@ strongly connected).)";
 }  // namespace
 
 void add_mask(py::module_& module) {
-  module.def("mask", &mask, documentation().c_str(), py::arg("spec"), py::arg("n"), py::kw_only(),
+  module.def("mask_graph", &mask, documentation().c_str(), py::arg("spec"), py::arg("n"), py::kw_only(),
              py::arg("seed") = 0, py::arg("dense") = true);
 }
 

@@ -1,10 +1,12 @@
 #include "normscope/norm.h"
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "arrays.h"
+#include "background.h"
 #include "bindings.h"
 #include "normscope/error.h"
 
@@ -55,11 +57,13 @@ py::object norm(const py::object& x, const std::string& variant, double eps, con
   const double* from = values.data();
   Doubles result(std::vector<py::ssize_t>(values.shape(), values.shape() + values.ndim()));
   double* to = result.mutable_data();
-  NormCounts counts;
-  {
-    const py::gil_scoped_release release;
-    counts = norm_as_in_models(spec, parameters, {from, rows, d}, {to, rows, d}, numbers.unit_roundoff);
-  }
+  const auto counted = std::make_shared<NormCounts>();
+  const py::object all = py::make_tuple(values, result, gains, biases, normal_rows);
+  run_in_background([counted, spec, parameters, from, to, rows, d, roundoff = numbers.unit_roundoff,
+                     held = keep_alive(all)](Watch&) {
+    *counted = norm_as_in_models(spec, parameters, {from, rows, d}, {to, rows, d}, roundoff);
+  });
+  const NormCounts& counts = *counted;
   py::object rounded = result.attr("astype")(numbers.dtype, py::arg("copy") = false);
   if (!return_counts) return rounded;
   py::dict reported;
@@ -83,7 +87,14 @@ normals   (k, d), for the variants that project along learned normals
 alpha     of 'dyt'
 
 Computed as models do, in float32 for float16, bfloat16 and float32, else in float64, and rounded to the dtype of x
-(bfloat16: to float32; integers: float64). With return_counts=True also returns how many rows there were, and how many were zero or constant.)";
+(bfloat16: to float32; integers: float64). With return_counts=True also returns how many rows there were, and how many were zero or constant.
+
+Example:
+
+>>> import normscope
+>>> normscope.norm([[1., 2, 3]], "center").tolist()
+[[-1.0, 0.0, 1.0]]
+)";
 }
 
 }  // namespace

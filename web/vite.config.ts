@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
 
 // Browsers refuse modules from file://. One classic script at the end of the body opens from a disk as well, and lets
@@ -17,10 +19,38 @@ function classicScript(): Plugin {
   };
 }
 
+// The WebAssembly stands in its module as text. Packed it is a third of that; core.ts unpacks it.
+function packedCore(): Plugin {
+  return {
+    name: 'packed-core',
+    transform(code, id) {
+      if (!id.endsWith('/normscope.mjs')) return null;
+      let packed = '';
+      const rest = code.replace(/data:application\/octet-stream;base64,([A-Za-z0-9+/=]+)/, (_, text: string) => {
+        packed = gzipSync(Buffer.from(text, 'base64'), { level: 9 }).toString('base64');
+        return '';
+      });
+      if (packed === '') throw new Error(`${id} holds no WebAssembly; build it again with scripts/web.`);
+      return { code: `${rest}\nexport const packed = '${packed}';\n`, map: null };
+    },
+  };
+}
+
+// The theory, as a text that every browser shows, also from a disk.
+function theory(): Plugin {
+  return {
+    name: 'theory',
+    generateBundle() {
+      const source = readFileSync(new URL('../docs/theory.md', import.meta.url));
+      this.emitFile({ type: 'asset', fileName: 'theory.txt', source });
+    },
+  };
+}
+
 export default defineConfig({
   base: './',
   publicDir: 'public',
-  plugins: [classicScript()],
+  plugins: [packedCore(), classicScript(), theory()],
   build: {
     outDir: process.env.NORMSCOPE_WEB_FOLDER ?? '../build/web',
     emptyOutDir: true,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "normscope/executor.h"
+#include "normscope/matrix.h"
 #include "normscope/norm.h"
 #include "normscope/precision.h"
 
@@ -64,6 +65,9 @@ struct Heatmap {
 // InputError on an empty grid, sizes outside the limits above, or a norm that does not fit a dimension.
 Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
                     const std::function<void(std::size_t done, std::size_t total)>& progress = {});
+
+// The keys of one draw of a cell, n × d, as they are decided. Throws as key_heatmap.
+Matrix<double> heatmap_keys(const HeatmapOptions& options, std::size_t n, std::size_t d, std::size_t draw);
 
 struct HeatmapSummary {
   std::size_t cells = 0;

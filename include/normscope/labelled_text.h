@@ -60,9 +60,6 @@ LabelledSplit imdb_reviews();
 // each class.
 LabelledTexts grammar_reviews(std::size_t count, std::uint64_t seed);
 
-// imdb if it has been fetched, else 8000 + 2000 of the grammar.
-LabelledSplit default_reviews(std::uint64_t seed);
-
 // Token ids of every text, with the tokenizer's special tokens; longer texts are cut, the special tokens at
 // the end kept.
 struct EncodedTexts {

@@ -2,6 +2,7 @@
 // What a run leaves behind: files that are either whole or absent, and a directory that says what made them.
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "normscope/provenance.h"
 
 namespace normscope {
+
+class RunLock;
 
 // A reader of `path` sees the old bytes or all of the new ones, whatever happens in between (kill, full disk,
 // power loss). Symbolic links are followed; pipes and devices are written to directly. Throws InputError if
@@ -45,6 +48,9 @@ class RunDirectory {
   void write(std::string_view name, std::string_view bytes) const;
   // A file of the run that somebody else is about to write there.
   void add_file(std::string_view name) const;
+  // The directory is this process's while this or a copy of it lives: a directory that is there from the
+  // beginning, another from its first file, or from this call, on. Throws InputError that says who has it.
+  void lock() const;
 
  private:
   void write_config_file() const;
@@ -54,6 +60,7 @@ class RunDirectory {
   // Where runs are replaced: config.json without the list of files, empty before it is written; and the list.
   mutable std::string config_;
   mutable std::vector<std::string> files_;
+  mutable std::shared_ptr<const RunLock> lock_;
 };
 
 // A log that only grows, of one writer at a time. What was synced survives a power loss, what was appended a

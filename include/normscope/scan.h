@@ -129,4 +129,30 @@ std::vector<ScanWindow> scan(const ModelWeights& weights, std::span<const std::v
                              const ScanSettings& settings, const Executor& executor,
                              const std::function<void(std::size_t, std::size_t)>& progress = {});
 
+// A pass that somebody else has run, of whose model no weights are known: what one layer showed of a window's tokens.
+struct LiveLayer {
+  std::size_t layer = 0, heads = 1, key_heads = 1;
+  double scale = 1;                // of the scores q·k
+  double unit_roundoff = 0x1p-24;  // of what was computed in
+  Matrix<float> norm_in,
+      norm_out;              // n × d, around the norm in front of attention; no rows: they were not seen
+  Matrix<float> query, key;  // n × heads·width, n × key_heads·width, as they were scored
+  // heads × (2n − 1): what was added to the score of key j for the query at i, at column j − i + n − 1; no rows: nothing.
+  Matrix<float> offsets;
+};
+struct LiveWindow {
+  std::vector<std::uint32_t> ids;
+  std::vector<LiveLayer> layers;
+};
+// Who saw whom in it.
+struct LiveMask {
+  bool causal = false;
+  std::size_t window = 0;  // as ModelSpec
+};
+// The spaces before, model and head, without losses; of `settings` those that need no weights count. A set that was not seen
+// has no verdicts. Throws InputError if shapes do not fit together or a number is not finite.
+std::vector<ScanWindow> scan_live(std::span<const LiveWindow> windows, const LiveMask& mask,
+                                  const ScanSettings& settings, const Executor& executor,
+                                  const std::function<void(std::size_t, std::size_t)>& progress = {});
+
 }  // namespace normscope

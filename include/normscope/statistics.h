@@ -64,4 +64,7 @@ double line_slope(std::span<const double> y);
 // and 1. No trial: all NaN.
 Interval share_interval(std::size_t hits, std::size_t count);
 
+// Spearman's, of as many values each, ties sharing their mean rank; NaN of fewer than two, or if all are equal.
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
 }  // namespace normscope

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "normscope/executor.h"
@@ -37,8 +39,8 @@ class Training {
   // Whether no run that goes on may be getting into trouble: only then is a checkpoint one to come back to.
   bool calm() const;
 
-  // Records step 0, or trains every unfinished run to its next evaluation. `on_step`, if given, is called
-  // after every step of every run, from any thread.
+  // Records step 0, or trains every unfinished run to its next evaluation, in a job different runs in different
+  // processes. `on_step`, if given, is called for every step of every run, from any thread.
   void advance(const Executor& executor, const typename Task::OnStep& on_step = {});
 
   // Everything but the rows, of every run under "norm/seedN/": the tensors of parameter_slots, "adam.mean",
@@ -46,6 +48,10 @@ class Training {
   std::vector<Tensor> checkpoint() const;
   // Throws InputError if the tensors or rows are not those of these runs.
   void restore(std::span<const Tensor> checkpoint, std::vector<std::vector<Row>> rows);
+
+  // All that changes while runs go on, as bytes, for another process of a job.
+  std::string state() const;
+  void set_state(std::string_view state);
 
  private:
   struct State;

@@ -9,34 +9,26 @@
 #include "cli/options.h"
 #include "report/ablate_page.h"
 #include "result/json_writer.h"
+#include "run/finished.h"
 
 namespace normscope::cli {
 namespace {
-
-AblateStudy run_with_progress(const AblatePlan& plan, const Common& common, const Executor& executor) {
-  Progress progress(common, "ablate:", "layers");
-  return run_ablate(plan, {executor, common.seed,
-                           [&](std::size_t done, std::size_t total) { progress.update(done, total); }});
-}
 
 void run(const AblateOptions& options, const Common& common) {
   const Executor executor(common.threads, common.stop);
   const AblatePlan plan = plan_ablate(options, {executor, common.seed});
   const auto directory = replaceable_directory(common);
-  const auto [ablation, result] = run_with_progress(plan, common, executor);
+  const AblateStudy study = with_progress(common, executor, "ablate:", "layers",
+                                          [&](const Context& context) { return run_ablate(plan, context); });
+  const auto& [ablation, result] = study;
   if (directory) {
-    directory->write_config("ablate", provenance(common.seed, executor.threads()), json_of(plan.told));
-    directory->write("results.json", json_of(result));
-    directory->write("layers.csv", ablate_csv(result));
-    std::string data = json_of(result, -1);
-    data.pop_back();  // the newline
-    directory->write("report.html", render_html(ablate_page(result, ablation, plan.about, std::move(data))));
-    note(common, "Wrote " + (directory->path() / "report.html").string());
+    write_run(*directory, plan, study);
+    note_report(common, *directory);
   }
   if (common.json) return write_json(result, -1, print);
   std::string text = table(ablate_table(ablation)) + "\n";
-  for (const std::string& sentence : result.notes) text += sentence + "\n";
-  print(text + result.verdict + fmt::format("\n{:.3g} s\n", result.seconds));
+  for (const std::string& sentence : result.notes) text += wrapped(sentence) + "\n";
+  print(text + wrapped(result.verdict) + fmt::format("\n{:.3g} s\n", result.seconds));
 }
 
 }  // namespace

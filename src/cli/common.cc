@@ -14,12 +14,15 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cluster/job.h"
 #include "normscope/error.h"
 #include "normscope/norm.h"
-#include "record/json.h"
+#include "run/finished.h"
 #include "study/parse.h"
 
 namespace normscope::cli {
@@ -31,6 +34,7 @@ bool takes_escape_codes(int descriptor) {
 }
 
 [[noreturn]] void fail_output() {
+  if (errno == EPIPE) throw ReaderGone();
   const std::string reason = errno == 0 ? "an earlier write failed" : std::generic_category().message(errno);
   throw Error(fmt::format("Standard output cannot be written to: {}.", reason));
 }
@@ -42,7 +46,7 @@ std::size_t width_of(std::string_view text) {
 }
 
 bool numeric(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789.,+-eE% ±–") == std::string_view::npos;
+  return !text.empty() && text.find_first_not_of("0123456789.,+-eE%<> ±–") == std::string_view::npos;
 }
 
 }  // namespace
@@ -84,27 +88,31 @@ CLI::App* add_commands(CLI::App& app, const std::string& name, const std::string
   return commands;
 }
 
+Executor executor_of(const Common& common) {
+  const std::size_t here = common.job->processes_here();
+  const std::size_t machine = std::max(1U, std::thread::hardware_concurrency());
+  const int threads = common.threads > 0 || here <= 1
+                          ? common.threads
+                          : static_cast<int>(std::max<std::size_t>(1, machine / here));
+  return Executor(threads, common.stop, common.job->divides_work() ? common.job : nullptr);
+}
+
+bool speaks(const Common& common) {
+  return common.job->first();
+}
+
 std::unique_ptr<RunDirectory> replaceable_directory(const Common& common,
                                                     std::initializer_list<std::string> inputs) {
-  if (common.out.empty()) return nullptr;
-  const std::string held = command_of(common.out);
-  if (held == "paper" || held.starts_with("train ")) {
-    throw InputError(fmt::format(
-        "'{}' holds a run of 'normscope {}', over which nothing is written; name a new directory.",
-        common.out, held));
-  }
-  for (const std::string& input : inputs) {
-    std::error_code unknown;
-    const auto folder = std::filesystem::absolute(tensor_place(input).path, unknown).parent_path();
-    if (!held.empty() && !input.empty() && std::filesystem::equivalent(folder, common.out, unknown)) {
-      throw InputError(fmt::format(
-          "'{}' lies in '{}', whose earlier run would be removed with it; name another directory for --out.",
-          input, common.out));
-    }
-  }
-  auto directory = std::make_unique<RunDirectory>(common.out, RunDirectory::Use::replaced);
+  if (common.out.empty() || !speaks(common)) return nullptr;
+  auto directory = normscope::replaceable_directory(common.out, inputs);
   set_kept(fmt::format("Stopped; '{}' has no results of this run.", common.out));
   return directory;
+}
+
+bool is_divisible(std::string_view command) {
+  constexpr std::string_view divisible[] = {"keys",     "scan",       "vocab", "heatmap",
+                                            "collapse", "equilibria", "train", "paper"};
+  return std::find(std::begin(divisible), std::end(divisible), command) != std::end(divisible);
 }
 
 bool resumes(const CLI::App& command, std::initializer_list<std::string_view> allowed) {
@@ -145,7 +153,7 @@ bool colour_output() {
 }
 
 std::optional<std::size_t> screen_width(int descriptor) {
-  constexpr std::size_t least = 20, most = 10'000;
+  constexpr std::size_t least = 1, most = 10'000;
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
     std::size_t given = 0;
     const char* end = columns + std::strlen(columns);
@@ -194,13 +202,18 @@ Progress::Progress(const Common& common, std::string label, std::string unit, co
       whole_(whole),
       shown_(!common.quiet && takes_escape_codes(STDERR_FILENO)),
       start_(Clock::now()),
-      last_(start_) {}
+      last_(start_),
+      watch_(common.watch) {}
 
 Progress::~Progress() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
 void Progress::update(std::size_t done, std::size_t total) {
+  if (watch_ && total > 0) {
+    const double part = static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+    watch_(whole_ == nullptr ? part : (whole_->before + part * whole_->part) / whole_->total);
+  }
   if (!shown_) return;
   const std::lock_guard lock(mutex_);
   const auto now = Clock::now();
@@ -248,11 +261,33 @@ Context context_of(const Common& common, const Executor& executor, Progress* pro
   return context;
 }
 
+void note_report(const Common& common, const RunDirectory& directory) {
+  note(common, "Wrote " + (directory.path() / "report.html").string());
+}
+
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   return table(rows, screen_width(STDOUT_FILENO).value_or(std::string::npos));
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t room) {
+  constexpr std::size_t gap = 2, least = 8;
+  if (room != std::string::npos) {
+    std::size_t first = 0;
+    for (const auto& row : rows) first = std::max(first, row.empty() ? 0 : width_of(row[0]));
+    first = std::min(first, std::max(least, room / 2));
+    const std::size_t other = std::max(least, room - std::min(room, first + gap));
+    std::vector<std::vector<std::string>> shorter = rows;
+    bool changed = false;
+    for (auto& row : shorter) {
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        const std::size_t most = c == 0 ? first : other;
+        if (width_of(row[c]) <= most) continue;
+        row[c] = fitting_line({row[c]}, most - 1) + "…";
+        changed = true;
+      }
+    }
+    if (changed) return table(shorter, room);
+  }
   std::vector<std::size_t> widths;
   std::vector<bool> right;  // a column of numbers
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -262,7 +297,6 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
       if (r > 0 && !rows[r][c].empty() && !numeric(rows[r][c])) right[c] = false;
     }
   }
-  constexpr std::size_t gap = 2;
   std::string text;
   for (std::size_t begin = 1, end = 1; begin == 1 || begin < widths.size(); begin = end) {
     std::size_t taken = widths.empty() ? 0 : widths[0];
@@ -291,18 +325,59 @@ std::string wrapped(std::string_view sentence) {
   return wrapped(sentence, screen_width(STDOUT_FILENO).value_or(std::string::npos));
 }
 
+std::string labelled(std::string_view label, std::string_view text) {
+  return labelled(label, text, screen_width(STDOUT_FILENO).value_or(std::string::npos));
+}
+
+std::string fitted_help(const std::string& help) {
+  return fitted_help(help, screen_width(STDOUT_FILENO).value_or(std::string::npos));
+}
+
+std::string fitted_help(const std::string& help, std::size_t room) {
+  constexpr std::size_t column = 30;  // where sentences begin
+  std::string text;
+  for (const std::string_view line : split(help, '\n')) {
+    const bool entry = line.size() > column && line.starts_with("  ") && line[column - 1] == ' ';
+    const std::string_view name = line.substr(0, entry ? line.find_last_not_of(' ', column - 1) + 1 : 0);
+    text += entry ? labelled(name, line.substr(column), room, column) : wrapped(line, room) + "\n";
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string labelled(std::string_view label, std::string_view text, std::size_t room, std::size_t indent) {
+  const std::size_t narrow = 2 * indent + 4;
+  const std::string line = fmt::format("{:<{}}{}", label, indent, text);
+  if (width_of(line) <= room) return line + "\n";
+  // Where a third of the screen would be empty, what follows goes below.
+  const std::size_t margin = room < narrow ? indent - 16 : indent;
+  std::string lines = margin == indent ? line.substr(0, line.size() - text.size()) : std::string(label);
+  if (margin < indent && !label.empty()) lines += "\n";
+  bool first = margin == indent;
+  const std::string body = wrapped(text, room - std::min(room, margin));
+  for (const std::string_view each : split(body, '\n')) {
+    if (!std::exchange(first, false)) lines += std::string(margin, ' ');
+    lines += std::string(each) + "\n";
+  }
+  return lines;
+}
+
 std::string wrapped(std::string_view sentence, std::size_t room) {
   std::string text;
-  std::size_t column = 0;
-  for (const std::string_view word : split(sentence, ' ')) {
-    const std::size_t size = width_of(word);
-    if (!text.empty()) {
-      const bool fits = column + 1 + size <= room;
-      text += fits ? ' ' : '\n';
-      column = fits ? column + 1 : 0;
+  for (const std::string_view line : split(sentence, '\n')) {
+    if (line.data() != sentence.data()) text += '\n';
+    std::size_t column = 0;
+    bool first = true;
+    for (const std::string_view word : split(line, ' ')) {
+      const std::size_t size = width_of(word);
+      if (!std::exchange(first, false)) {
+        const bool fits = column + 1 + size <= room;
+        text += fits ? ' ' : '\n';
+        column = fits ? column + 1 : 0;
+      }
+      text += word;
+      column += size;
     }
-    text += word;
-    column += size;
   }
   return text;
 }

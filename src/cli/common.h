@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,6 +26,9 @@
 namespace CLI {
 class App;
 }
+namespace normscope::cluster {
+class Job;
+}
 
 namespace normscope::cli {
 
@@ -33,8 +37,10 @@ struct Common {
   int threads = 0;  // 0: as many as the machine has
   bool json = false;
   bool quiet = false;
-  std::string out = {};                     // directory of the run; empty: nothing is written
-  const std::atomic<bool>* stop = nullptr;  // for executors: becomes true when the run is interrupted
+  std::string out = {};                          // directory of the run; empty: nothing is written
+  const std::atomic<bool>* stop = nullptr;       // for executors: becomes true when the run is interrupted
+  cluster::Job* job = nullptr;                   // the processes this one was started with, or it alone
+  std::function<void(double share)> watch = {};  // is told which share of all work is done, if set
 
   static void describe(auto& visit, auto& self) {
     visit("seed", self.seed, "Seed of every random number; same seed, same result");
@@ -77,22 +83,38 @@ CLI::App* add_commands(CLI::App& app, const std::string& name, const std::string
 void add_ablate(CLI::App& app, Common& common);
 void add_collapse(CLI::App& app, Common& common);
 void add_data(CLI::App& app, Common& common);
+void add_doctor(CLI::App& app, Common& common);
 void add_heatmap(CLI::App& app, Common& common);
 void add_equilibria(CLI::App& app, Common& common);
 void add_keys(CLI::App& app, Common& common);
+void add_manual(CLI::App& app);
 void add_mask(CLI::App& app, Common& common);
 void add_train(CLI::App& app, Common& common);
 void add_paper(CLI::App& app, Common& common);
 void add_scan(CLI::App& app, Common& common);
+// run_command: does what a command line says, in a Common that is watched.
+using RunCommand =
+    std::function<void(const std::vector<std::string>& arguments, std::function<void(double)> watch)>;
+void add_submit(CLI::App& app, Common& common, const RunCommand& run_command);
+void add_tour(CLI::App& app, const RunCommand& run_command);
 void add_vocab(CLI::App& app, Common& common);
 void add_serve(CLI::App& app, Common& common);
 void add_report(CLI::App& app, Common& common);
 
-// The directory of --out for a run that takes the place of an earlier one; null: there is no --out. Throws
+// Threads of --threads, and the processes of the job. Several on one machine share its threads.
+Executor executor_of(const Common& common);
+// Whether this process prints and writes: of a job only the first does.
+bool speaks(const Common& common);
+
+// The directory of --out for a run that takes the place of an earlier one; null: there is no --out, or this is
+// not the process that writes. Throws
 // InputError as RunDirectory, if it holds what can be resumed, a training or an audit of `paper`, and if one of
 // the inputs, files with or without the name of a tensor, lies in it and would be gone with the earlier run.
 std::unique_ptr<RunDirectory> replaceable_directory(const Common& common,
                                                     std::initializer_list<std::string> inputs = {});
+
+// Whether the work of a command can be shared by several processes.
+bool is_divisible(std::string_view command);
 
 // Whether --resume was given. Throws InputError if anything but `allowed` and the options that do not change
 // results was given with it, or if an option was given an empty value, which would be taken for its default.
@@ -103,7 +125,9 @@ std::string duration(double seconds);
 // The norms by name, for help texts.
 std::string norm_list();
 
-// Standard output. Throws Error if it cannot be written to.
+// Whoever read standard output has seen enough: `normscope keys FILE | head`.
+struct ReaderGone {};
+// Standard output. Throws Error if it cannot be written to, ReaderGone if nobody reads it any more.
 void print(std::string_view text);
 void flush_output();
 // A line on standard error, unless --quiet.
@@ -162,18 +186,38 @@ class Progress {
   bool shown_;
   Clock::time_point start_, last_;
   Pace pace_;
+  std::function<void(double)> watch_;
   std::mutex mutex_;
 };
 
 // What a study is given: its notes go to standard error, how far it is to `progress`, which must outlive it.
 Context context_of(const Common& common, const Executor& executor, Progress* progress = nullptr);
 
+// What `ask` answers in such a context, whose progress is shown meanwhile.
+template <class Ask>
+auto with_progress(const Common& common, const Executor& executor, const char* label, const char* unit,
+                   const Ask& ask) {
+  Progress progress(common, label, unit);
+  return ask(context_of(common, executor, &progress));
+}
+
+// The report of a run that has ended was written.
+void note_report(const Common& common, const RunDirectory& directory);
+
 // Columns aligned by width: the first row is the header; numbers to the right, words to the left. On a screen
-// that is too narrow for all columns they are stacked: each block begins with the first column.
+// that is too narrow for all columns they are stacked: each block begins with the first column; a cell that is
+// still too wide is shortened.
 std::string table(const std::vector<std::vector<std::string>>& rows);
 std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t width);
 // A sentence as it is, or on a screen in lines that end between words.
 std::string wrapped(std::string_view sentence);
 std::string wrapped(std::string_view sentence, std::size_t width);
+// "rank              12 of 64": a line with its label, on a screen in lines below each other.
+std::string labelled(std::string_view label, std::string_view text);
+std::string labelled(std::string_view label, std::string_view text, std::size_t width,
+                     std::size_t indent = 18);
+// Help as it is, or on a screen with the sentences of options in lines below each other.
+std::string fitted_help(const std::string& help);
+std::string fitted_help(const std::string& help, std::size_t width);
 
 }  // namespace normscope::cli

@@ -9,22 +9,15 @@
 
 #include "cli/calls.h"
 #include "cli/common.h"
+#include "cli/kept.h"
 #include "cli/options.h"
 #include "normscope/error.h"
 #include "report/heatmap_page.h"
-#include "result/columns.h"
 #include "result/json_writer.h"
+#include "run/finished.h"
 
 namespace normscope::cli {
 namespace {
-
-void write_run(const RunDirectory& directory, const HeatmapStudy& study) {
-  directory.write_config("heatmap", study.result.made, json_of(study.settings));
-  directory.write("results.json", json_of(study.result));
-  directory.write("cells.csv", heatmap_csv(study.run));
-  directory.write("heatmap.svg", heatmap_svg(heatmap_figure(study.run)));
-  directory.write("report.html", render_html(heatmap_page(study.run, json_of(study.result, -1))));
-}
 
 // The nearest colour of the 6 × 6 × 6 cube of a 256-colour terminal.
 int terminal_colour(Colour colour) {
@@ -41,7 +34,7 @@ std::string mark(double share, bool colours) {
 }
 
 std::string legend(bool colours) {
-  if (!colours) return "· none   0 more than none   1 from 10 % … 9 from 90 %   # all\n";
+  if (!colours) return wrapped("· none   0 more than none   1 from 10 % … 9 from 90 %   # all") + "\n";
   std::string text = "· none   ";
   for (int tenth = 0; tenth <= 10; ++tenth) text += mark(std::max(0.01, tenth / 10.0), true);
   return text + "  0 … 100 %\n";
@@ -59,7 +52,7 @@ std::string column_labels(const std::vector<std::size_t>& n, std::size_t step) {
 }
 
 std::string draw_map(const Heatmap& heatmap, double HeatmapCell::*reading, bool colours) {
-  const std::size_t across = heatmap.n.size(), room = std::max<std::size_t>(20, terminal_width() - 10);
+  const std::size_t across = heatmap.n.size(), room = std::max<std::size_t>(20, terminal_width()) - 10;
   const std::size_t step = (across + room - 1) / room, down = (heatmap.d.size() + 39) / 40;
   std::string text;
   for (std::size_t row = 0; row < heatmap.d.size(); row += down) {
@@ -76,76 +69,50 @@ std::string draw_map(const Heatmap& heatmap, double HeatmapCell::*reading, bool 
   return text;
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.4g} %", 100 * share);
-}
-
-struct GridRow {
-  std::string norm;
-  HeatmapSummary summary;
-
-  static void describe(auto& visit, auto& self) {
-    const HeatmapSummary& summary = self.summary;
-    visit("norm", self.norm, "of the grid");
-    visit("keys", summary.keys, "of all draws");
-    visit("unselectable", summary.unselectable, "of these");
-    visit("robust", summary.robust_unselectable, "of these, whatever rounding did");
-    visit("most keys", percent(summary.most_fraction.fraction), "largest share in a cell");
-    visit("at n,d", place(summary.most_fraction.fraction, summary.most_fraction), "that cell");
-    visit("most draws", percent(summary.most_any.any), "largest share with one at least");
-    visit("at n,d", place(summary.most_any.any, summary.most_any), "that cell");
-    visit("cells with none", fmt::format("{}/{}", summary.clear_cells, summary.cells), "of all");
-  }
-  static std::string place(double share, const HeatmapCell& cell) {
-    return share == 0 ? std::string("-") : fmt::format("{},{}", cell.n, cell.d);
-  }
-};
-
-std::string summary_table(const HeatmapRun& run) {
-  std::vector<GridRow> rows;
-  for (const auto& grid : run.grids) rows.push_back({grid.norm, summarise(grid.heatmap)});
-  return table(table_of(rows));
-}
-
 std::string screen(const HeatmapRun& run) {
   const bool colours = colour_output();
-  std::string text = fmt::format("Unselectable random keys: {} draws per cell, init {}, {}, seed {}\n",
-                                 run.draws, name_of(run.init), name_of(run.precision), run.provenance.seed);
+  std::string text = wrapped(fmt::format("Unselectable random keys: {} per cell, init {}, {}, seed {}",
+                                         counted(run.draws, "draw"), name_of(run.init),
+                                         name_of(run.precision), run.provenance.seed)) +
+                     "\n";
   text += legend(colours);
   for (const auto& grid : run.grids) {
     const HeatmapSummary summary = summarise(grid.heatmap);
+    const auto title = [&](const std::string& words) {
+      text += "\n" + wrapped(fmt::format("norm {}: {}", grid.norm, words)) + "\n";
+    };
     if (summary.unselectable == 0) {
-      text += fmt::format("\nnorm {}: no key that was drawn is unselectable, in any cell\n", grid.norm);
+      title(fmt::format("none of the {} keys drawn is unselectable, in any of {}", grouped(summary.keys),
+                        counted(summary.cells, "cell")));
       continue;
     }
-    text += fmt::format("\nnorm {}: mean share of unselectable keys (the caption's reading)\n", grid.norm);
+    title("mean share of unselectable keys (the caption's reading)");
     text += draw_map(grid.heatmap, &HeatmapCell::fraction, colours);
-    text += fmt::format("\nnorm {}: share of draws with at least one (what the paper plotted)\n", grid.norm);
+    title("share of draws with at least one (what the paper plotted)");
     text += draw_map(grid.heatmap, &HeatmapCell::any, colours);
   }
-  return text + "\n" + summary_table(run) + "\n" + heatmap_verdict(run) + "\n" + heatmap_readings(run) + "\n";
+  return text + "\n" + table(heatmap_summary(run).rows) + "\n" + wrapped(heatmap_verdict(run)) + "\n" +
+         wrapped(heatmap_readings(run)) + "\n";
 }
 
-void run_heatmap(const HeatmapCall& call, const Common& common) {
+void run_heatmap(HeatmapCall call, const Common& given, const CLI::App& command) {
+  KeptRun run("heatmap", given, command, call.resume, {"--csv"});
+  run.resume(call.study);
+  const Common& common = run.common();
   const std::string& csv = call.csv;  // "-": standard output; empty: nowhere
   const HeatmapSettings settings = plan_heatmap(call.study);
   if (common.json && csv == "-") {
     throw InputError("--json and --csv - both ask for standard output; give --csv a file.");
   }
   // A place that cannot be written to is said before the work, not after it.
-  if (!csv.empty() && csv != "-") require_place_for_file(csv);
-  const auto directory = replaceable_directory(common);
-  const Executor executor(common.threads, common.stop);
-  const HeatmapStudy study = [&] {
-    Progress progress(common, "heatmap:", "draws");
-    return study_heatmap(settings, {executor, common.seed, [&](std::size_t done, std::size_t total) {
-                                      progress.update(done, total);
-                                    }});
-  }();
-  if (directory) {
-    write_run(*directory, study);
-    note(common, "Wrote " + (directory->path() / "report.html").string());
-  }
+  if (!csv.empty() && csv != "-" && speaks(common)) require_place_for_file(csv);
+  run.begin(call.study, {});
+  const Executor executor = executor_of(common);
+  const HeatmapStudy study =
+      with_progress(common, executor, "heatmap:", "draws",
+                    [&](const Context& context) { return study_heatmap(settings, context); });
+  if (!speaks(common)) return;
+  run.write(study);
   if (csv == "-") return print(heatmap_csv(study.run));
   if (!csv.empty()) write_file_atomically(csv, heatmap_csv(study.run));
   common.json ? write_json(study.result, -1, print) : print(screen(study.run));
@@ -161,7 +128,7 @@ void add_heatmap(CLI::App& app, Common& common) {
   auto call = std::make_shared<HeatmapCall>();
   add_options(*command, *call);
   add_to_footer(*command, "Norms: " + norm_list());
-  when_called(*command, [call, &common] { run_heatmap(*call, common); });
+  when_called(*command, [call, &common, command] { run_heatmap(*call, common, *command); });
 }
 
 }  // namespace normscope::cli

@@ -21,21 +21,32 @@ struct Kept {
   std::string sentence, once_there, before;  // a file, and what is said until it is there
 };
 std::atomic<const Kept*> kept = nullptr;
+std::atomic<bool> silent = false;
 
 constexpr int kPatience = 800'000;  // microseconds
 
-void write_sentence() {
-  const auto put = [](const char* text) {
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
-  };
-  if (::isatty(STDERR_FILENO) == 1) put("\r\x1b[K");  // the line of progress
-  put("normscope: ");
+void put(const char* text) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+void erase_progress() {
+  if (::isatty(STDERR_FILENO) == 1) put("\r\x1b[K");
+}
+
+const char* sentence() {
   const Kept* told = kept.load();
   const bool before =
       told != nullptr && !told->once_there.empty() && ::access(told->once_there.c_str(), F_OK) != 0;
-  put(told == nullptr ? "Stopped; nothing was written."
-      : before        ? told->before.c_str()
-                      : told->sentence.c_str());
+  return told == nullptr ? "Stopped; nothing was written."
+         : before        ? told->before.c_str()
+                         : told->sentence.c_str();
+}
+
+void write_sentence() {
+  if (silent) return;
+  erase_progress();
+  put("normscope: ");
+  put(sentence());
   put("\n");
 }
 
@@ -61,7 +72,7 @@ void handle(int signal, void (*handler)(int)) {
 
 }  // namespace
 
-const std::atomic<bool>& watch_for_interrupts() {
+std::atomic<bool>& watch_for_interrupts() {
   handle(SIGINT, ask_to_stop);
   handle(SIGTERM, ask_to_stop);
   handle(SIGALRM, end_now);
@@ -81,11 +92,23 @@ std::string kept_of(const RunDirectory& directory, std::string_view command) {
                      path, command, path);
 }
 
-int tell_of_interrupt() {
+bool was_interrupted() {
+  return signal_seen != 0;
+}
+
+void be_silent_when_stopped() {
+  silent = true;
+}
+
+int code_of_interrupt() {
   const itimerval none{};
   ::setitimer(ITIMER_REAL, &none, nullptr);
-  write_sentence();
-  return 128 + signal_seen.load();
+  if (!silent) erase_progress();
+  return signal_seen == 0 ? 0 : 128 + signal_seen.load();
+}
+
+std::string sentence_of_interrupt() {
+  return sentence();
 }
 
 }  // namespace normscope::cli

@@ -12,8 +12,11 @@
 
 namespace normscope::cli {
 
-// From here on; to be called once. The flag is for executors (executor.h).
-const std::atomic<bool>& watch_for_interrupts();
+// From here on; to be called once. The flag is for executors (executor.h); who else must stop sets it, too.
+std::atomic<bool>& watch_for_interrupts();
+bool was_interrupted();
+// Of a process that is not the one to speak: it ends as the others do, without a word.
+void be_silent_when_stopped();
 
 // What a person should know if the run is stopped from now on: what was kept and how to go on. once_there: a
 // file; until there is one, `before` is said.
@@ -23,7 +26,9 @@ void set_kept(const std::string& sentence, const std::string& once_there = "",
 // Of a run that can be resumed.
 std::string kept_of(const RunDirectory& directory, std::string_view command);
 
-// To be called once what was interrupted has ended: prints the sentence; the exit code, 128 + the signal.
-int tell_of_interrupt();
+// To be called once what was interrupted has ended: erases the line of progress; the exit code, 128 + the signal,
+// or 0 if it was no signal that stopped it; and the sentence.
+int code_of_interrupt();
+std::string sentence_of_interrupt();
 
 }  // namespace normscope::cli

@@ -1,17 +1,21 @@
 // normscope: the command line. Exit codes: 0 fine, 1 the run failed, 2 the call or the input was wrong, 130
-// and 143 it was stopped by Ctrl-C or SIGTERM.
+// and 143 it was stopped by Ctrl-C or SIGTERM, 141 whoever read its output went away (as of programs that end by
+// SIGPIPE).
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
 #include "cli/common.h"
 #include "cli/interrupt.h"
+#include "cluster/join.h"
 #include "normscope/error.h"
 #include "normscope/version.h"
 
@@ -20,7 +24,7 @@ namespace {
 using namespace normscope;
 using namespace normscope::cli;
 
-constexpr int kFailed = 1, kWrongCall = 2;
+constexpr int kFailed = 1, kWrongCall = 2, kReaderGone = 128 + SIGPIPE;
 
 int complain(int code, std::string_view sentence) {
   std::fputs(fmt::format("normscope: {}\n", printable(sentence)).c_str(), stderr);
@@ -38,8 +42,54 @@ void occupy_standard_streams() {
   }
 }
 
+void replace_stream(int stream, int by) {
+  if (by < 0 || ::dup2(by, stream) < 0) throw Error("A standard stream could not be replaced.");
+  ::close(by);
+}
+
+void print_nothing() {
+  replace_stream(STDOUT_FILENO, ::open("/dev/null", O_WRONLY));
+  be_silent_when_stopped();
+}
+
+// Launchers connect standard input to the first process only: where it is asked for, all get what that reads.
+void share_standard_input(const std::vector<std::string>& arguments, cluster::Job& job) {
+  if (std::find(arguments.begin(), arguments.end(), "-") == arguments.end()) return;
+  const std::string bytes = job.from_first([] {
+    std::string all;
+    char part[1 << 16];
+    while (true) {
+      const ssize_t count = ::read(STDIN_FILENO, part, sizeof part);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw Error("Standard input cannot be read.");
+      if (count == 0) return all;
+      all.append(part, static_cast<std::size_t>(count));
+    }
+  });
+  std::FILE* file = std::tmpfile();
+  if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size() ||
+      std::fflush(file) != 0)
+    throw Error("Standard input could not be kept for the processes of the job: is the disk full?");
+  std::rewind(file);
+  replace_stream(STDIN_FILENO, ::dup(::fileno(file)));
+  std::fclose(file);
+  ::lseek(STDIN_FILENO, 0, SEEK_SET);
+}
+
 std::string about() {
   return fmt::format("normscope {} (commit {}, {})\n", version(), commit(), instruction_set());
+}
+
+// What a first call without anything is answered with.
+std::string things_to_try() {
+  return "Normscope shows what normalization and masks do to a transformer's attention, and decides it exactly.\n"
+         "Five things to try:\n\n"
+         "  normscope tour                     the questions below on small examples, and a page: a minute\n"
+         "  normscope keys KEYS.npy            which of your keys attention can select, and why\n"
+         "  normscope heatmap                  how often random keys cannot be selected, with and without LayerNorm\n"
+         "  normscope collapse                 how fast tokens become alike with depth, under which mask and norm\n"
+         "  normscope paper --out audit        whether the claims of two papers hold\n\n"
+         "normscope --help lists all commands, normscope doctor tells what this machine has and lacks.\n";
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -77,6 +127,16 @@ void require_known_command(const CLI::App& app, const std::vector<std::string>& 
     command = command->get_subcommand(word);
     name += " " + word;
   }
+}
+
+// Commands that write or serve without a study in pieces would do it as often as there are processes.
+void require_divisible(const std::vector<std::string>& arguments, const cluster::Job& job) {
+  const auto command = std::find_if(arguments.begin(), arguments.end(),
+                                    [](const std::string& word) { return !word.starts_with('-'); });
+  if (job.processes() <= 1 || command == arguments.end() || is_divisible(*command)) return;
+  throw InputError(
+      fmt::format("normscope {} is not work for {} processes; start it once, without mpirun or srun.",
+                  *command, job.processes()));
 }
 
 // `normscope train majority`: the command that was meant is the innermost.
@@ -119,7 +179,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see {}.", error.what(), help);
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run(const std::vector<std::string>& arguments, cluster::Job& job, const std::atomic<bool>& stop,
+        std::function<void(double)> watch = {}) {
   CLI::App app(
       "Normscope shows what normalization and masks do to a transformer's attention, and decides it exactly.",
       "normscope");
@@ -134,7 +195,10 @@ int run(const std::vector<std::string>& arguments) {
       },
       "Print version, commit and instruction set");
   Common common;
-  common.stop = &watch_for_interrupts();
+  common.stop = &stop;
+  common.job = &job;
+  common.quiet = !job.first();
+  common.watch = std::move(watch);
   add_keys(app, common);
   add_scan(app, common);
   add_vocab(app, common);
@@ -148,24 +212,81 @@ int run(const std::vector<std::string>& arguments) {
   add_serve(app, common);
   add_report(app, common);
   add_data(app, common);
+  const RunCommand run_command = [&](const std::vector<std::string>& command,
+                                     std::function<void(double)> watched) {
+    run(command, job, stop, std::move(watched));
+  };
+  add_submit(app, common, run_command);
+  add_tour(app, run_command);
+  add_doctor(app, common);
+  add_manual(app);
 
   if (arguments.empty()) {
-    std::fputs(app.help().c_str(), stderr);
+    if (job.first()) std::fputs(things_to_try().c_str(), stderr);
     return kWrongCall;
   }
   require_known_command(app, arguments);
+  require_divisible(arguments, job);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants them reversed
   } catch (const CLI::CallForHelp&) {
     const CLI::App& command = innermost(app);
-    print(&command == &app ? app.help() : command.help(full_name(*command.get_parent())));
+    print(fitted_help(&command == &app ? app.help() : command.help(full_name(*command.get_parent()))));
   } catch (const CLI::Success&) {
     if (show_version) print(about());
   } catch (const CLI::ParseError& error) {
-    return complain(kWrongCall, explain(app, error));
+    throw InputError(explain(app, error));
   }
   flush_output();
   return 0;
+}
+
+// How a run ends that threw.
+cluster::Ending ending_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Cancelled&) {
+    const int code = code_of_interrupt();
+    return {code, code == 0 ? "" : sentence_of_interrupt()};
+  } catch (const ReaderGone&) {
+    return {kReaderGone, ""};
+  } catch (const InputError& error) {
+    return {kWrongCall, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {kFailed, "There is not enough memory for this run."};
+  } catch (const std::exception& error) {
+    return {kFailed, error.what()};
+  }
+}
+
+// For bench/cluster, which tells from them what many machines would do: a file that takes what pieces took and what
+// the first process sent.
+const char* file_of_piece_times() {
+  return std::getenv("NORMSCOPE_PIECE_TIMES");
+}
+void write_piece_times(const cluster::Job& job) {
+  if (file_of_piece_times() == nullptr || !job.first()) return;
+  std::string works;
+  for (const cluster::PieceTimes& work : job.times())
+    works += fmt::format("{}{{\"work\": \"{}\", \"seconds\": [{}]}}", works.empty() ? "" : ",\n", work.work,
+                         fmt::join(work.seconds, ", "));
+  write_file_atomically(file_of_piece_times(),
+                        fmt::format("{{\"bytes_sent\": {}, \"works\": [{}]}}\n", job.bytes_sent(), works));
+}
+
+int run_in(cluster::Job& job, const std::vector<std::string>& arguments, const std::atomic<bool>& stop) {
+  cluster::Ending ending;
+  try {
+    job.require_same(cluster::sameness(arguments));
+    if (!job.first()) print_nothing();
+    if (file_of_piece_times() != nullptr) job.watch_times();
+    if (job.processes() > 1) share_standard_input(arguments, job);
+    ending.code = run(arguments, job, stop);
+    write_piece_times(job);
+  } catch (...) {
+    ending = ending_of(std::current_exception());
+  }
+  return job.end(ending, [](const std::string& sentence) { complain(0, sentence); });
 }
 
 }  // namespace
@@ -175,14 +296,13 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit likewise
   try {
     occupy_standard_streams();
-    return run({argv + (argc > 0), argv + argc});
-  } catch (const Cancelled&) {
-    return tell_of_interrupt();
-  } catch (const InputError& error) {
-    return complain(kWrongCall, error.what());
-  } catch (const std::bad_alloc&) {
-    return complain(kFailed, "There is not enough memory for this run.");
-  } catch (const std::exception& error) {
-    return complain(kFailed, error.what());
+    std::atomic<bool>& stop = watch_for_interrupts();
+    const auto job = cluster::join_job(stop);
+    return run_in(*job, {argv + (argc > 0), argv + argc}, stop);
+  } catch (const cluster::NotTheOneToSpeak& other) {
+    return other.code;
+  } catch (...) {
+    const cluster::Ending ending = ending_of(std::current_exception());
+    return complain(ending.code, ending.sentence);
   }
 }

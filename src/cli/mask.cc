@@ -13,6 +13,7 @@
 #include "normscope/error.h"
 #include "report/mask_page.h"
 #include "result/json_writer.h"
+#include "run/finished.h"
 #include "study/masks.h"
 
 namespace normscope::cli {
@@ -23,18 +24,10 @@ using Panel = MaskFigure::Panel;
 constexpr std::size_t kCentresShown = 8;
 constexpr std::uint64_t kMostListedEdges = 100'000'000;
 
-void write_run(const RunDirectory& directory, const MaskStudy& study, const MaskFigure& figure) {
-  directory.write_config("mask", study.result.made, json_of(study.settings));
-  directory.write("results.json", json_of(study.result));
-  directory.write("mask.svg", mask_svg(figure));
-  directory.write("report.html",
-                  render_html(mask_page(figure, study.result.made, json_of(study.result, -1))));
-}
-
 // Small masks token by token, two characters wide since characters are about twice as high; larger ones in
 // cells, whose shade is the share of allowed pairs.
 std::string drawing(const Mask& mask) {
-  const std::size_t n = mask.n(), room = std::min<std::size_t>(64, terminal_width() - 10);
+  const std::size_t n = mask.n(), room = std::clamp<std::size_t>(terminal_width(), 20, 74) - 10;
   const bool whole = 2 * n <= room;
   const std::size_t columns = whole ? n : std::min(n, room);
   const std::size_t rows = whole ? n : std::max<std::size_t>(1, columns / 2);
@@ -90,13 +83,13 @@ std::string property_table(const Panel& panel) {
   return text;
 }
 
-std::string screen(const MaskFigure& figure) {
-  if (figure.panels.size() > 1) {
-    MaskFigure shown = figure;
+std::string screen(const std::vector<NamedMask>& masks) {
+  if (masks.size() > 1) {
+    MaskFigure shown{masks, ""};
     for (Panel& panel : shown.panels) panel.name = printable(panel.name);
     return table(mask_table(shown));
   }
-  const Panel& panel = figure.panels.front();
+  const Panel& panel = masks.front();
   return fmt::format("Mask {}: token i (down) attends to token j (across)\n", printable(panel.name)) +
          drawing(panel.mask) + "\n" + property_table(panel);
 }
@@ -119,17 +112,14 @@ void run_mask(const MaskCall& call, const Common& common) {
   if (!edges.empty() && edges != "-") require_place_for_file(edges);
   const auto directory = replaceable_directory(common);
   const Executor executor(1, common.stop);
-  MaskStudy study = study_masks(std::move(plan), {executor, common.seed});
-  const Provenance& made = study.result.made;
-  const MaskFigure figure{std::move(study.masks), fmt::format("seed {} · normscope {} ({}, {})", made.seed,
-                                                              made.version, made.commit, made.isa)};
+  const MaskStudy study = study_masks(std::move(plan), {executor, common.seed});
   if (directory) {
-    write_run(*directory, study, figure);
-    note(common, "Wrote " + (directory->path() / "report.html").string());
+    write_run(*directory, study);
+    note_report(common, *directory);
   }
-  if (edges == "-") return print(io::edge_list(figure.panels.front().mask));
-  if (!edges.empty()) write_file_atomically(edges, io::edge_list(figure.panels.front().mask));
-  common.json ? write_json(study.result, -1, print) : print(screen(figure));
+  if (edges == "-") return print(io::edge_list(study.masks.front().mask));
+  if (!edges.empty()) write_file_atomically(edges, io::edge_list(study.masks.front().mask));
+  common.json ? write_json(study.result, -1, print) : print(screen(study.masks));
 }
 
 }  // namespace

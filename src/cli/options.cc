@@ -72,14 +72,4 @@ void when_called(CLI::App& command, std::function<void()> action) {
   command.callback(std::move(action));
 }
 
-void require_text(const std::string& text, const std::string& name, const OptionFacts& facts) {
-  if (facts.needs != nullptr && text.empty())
-    throw InputError(fmt::format("{} needs {}.", name, facts.needs));
-}
-
-void refuse_choice(const std::string& text, const std::string& name,
-                   const std::vector<std::string>& choices) {
-  throw InputError(fmt::format("{} takes {}, not '{}'.", name, fmt::join(choices, " or "), printable(text)));
-}
-
 }  // namespace normscope::cli

@@ -38,11 +38,6 @@ void add_to_footer(CLI::App& command, const std::string& text);
 // What a command does, once the whole command line was accepted.
 void when_called(CLI::App& command, std::function<void()> action);
 
-// Throws InputError if `text` is empty and must not be.
-void require_text(const std::string& text, const std::string& name, const OptionFacts& facts);
-[[noreturn]] void refuse_choice(const std::string& text, const std::string& name,
-                                const std::vector<std::string>& choices);
-
 // A visitor that adds each option to a command. The struct must live as long as the command.
 class OptionAdder {
  public:
@@ -57,7 +52,7 @@ class OptionAdder {
 
   template <class Field>
   void operator()(const char* name, Field& field, const char* sentence, const OptionFacts& facts = {}) {
-    TextOption option{std::string("--") + name, help_of(sentence, facts), option_type<Field>(facts), group_};
+    TextOption option{std::string("--") + name, help_of(sentence, facts), type_of(field, facts), group_};
     if constexpr (std::is_same_v<Field, bool>) {
       add_flag(command_, option, field);
     } else if constexpr (FieldKind<Field>::list) {
@@ -66,37 +61,30 @@ class OptionAdder {
       option.shown_default = option_default(field, facts);
       if (facts.old_name != nullptr) option.old_name = std::string("--") + facts.old_name;
       option.take = [&field, facts](const std::string& text, const std::string& given) {
-        take(text, given, facts, field);
+        take_option(text, given, facts, field);
       };
       add_option(command_, option);
     }
   }
 
  private:
+  // A choice is shown as such, exact|bound: in --help, in manual pages, and for shells that complete it.
+  template <class Field>
+  static std::string type_of(const Field& field, const OptionFacts& facts) {
+    if constexpr (FieldKind<Field>::optional) {
+      return type_of(typename FieldKind<Field>::Inner(), facts);
+    } else if constexpr (NamedEnumeration<Field>) {
+      std::string names;
+      for (const Field value : values_of(field))
+        names += (names.empty() ? "" : "|") + std::string(name_of(value));
+      return names;
+    } else {
+      return option_type<Field>(facts);
+    }
+  }
   static std::string help_of(const char* sentence, const OptionFacts& facts) {
     const std::string_view otherwise = facts.otherwise == nullptr ? "" : facts.otherwise;
     return otherwise.empty() ? sentence : sentence + std::string(" [") + std::string(otherwise) + "]";
-  }
-
-  template <class Field>
-  static void take(const std::string& text, const std::string& name, const OptionFacts& facts, Field& field) {
-    if constexpr (FieldKind<Field>::optional) {
-      take(text, name, facts, field.emplace());
-    } else if constexpr (NamedEnumeration<Field>) {
-      std::vector<std::string> names;
-      for (const Field value : values_of(field)) {
-        if (text == name_of(value)) return static_cast<void>(field = value);
-        names.emplace_back(name_of(value));
-      }
-      refuse_choice(text, name, names);
-    } else if constexpr (std::is_floating_point_v<Field>) {
-      field = number_option(text, name, facts);
-    } else if constexpr (std::is_integral_v<Field>) {
-      field = static_cast<Field>(count_option(text, name, facts, std::numeric_limits<Field>::max()));
-    } else {
-      require_text(text, name, facts);
-      field = text;
-    }
   }
 
   CLI::App& command_;

@@ -6,10 +6,10 @@
 #include "cli/calls.h"
 #include "cli/common.h"
 #include "cli/interrupt.h"
+#include "cli/kept.h"
 #include "cli/options.h"
-#include "normscope/error.h"
-#include "record/json.h"
 #include "result/json_writer.h"
+#include "run/finished.h"
 
 namespace normscope::cli {
 namespace {
@@ -47,33 +47,53 @@ PaperContext paper_context(const Common& common, const Executor& executor, Whole
   return context;
 }
 
+// With --only parts are added, and options that they alone use may be given.
+bool resumes_paper(const CLI::App& command) {
+  if (!was_given(command, "--only")) return resumes(command);
+  return resumes(command, {"--only", "--seed", "--seeds", "--steps", "--text-steps", "--samples", "--full",
+                           "--models", "--text", "--corpus", "--reviews", "--budget", "--squad"});
+}
+
+PaperPlan new_plan(const PaperCall& call, const Common& common) {
+  return plan_paper(call.study, common.seed, [&](std::string_view sentence) { note(common, sentence); });
+}
+
+PaperPlan resumed_plan(const PaperCall& call, const Common& common, const CLI::App& command) {
+  PaperPlan plan = read_paper_plan(call.resume);
+  if (!was_given(command, "--only")) return plan;
+  const auto seed = was_given(command, "--seed") ? std::optional(common.seed) : std::nullopt;
+  return widened_plan(plan, call.study, seed, [&](std::string_view sentence) { note(common, sentence); });
+}
+
+// What was found of fewer parts is no result of this run.
+void widen(const RunDirectory& directory, const PaperPlan& plan) {
+  if (json_of(plan) == json_of(read_paper_plan(directory.path()))) return;
+  for (const char* file : {"results.json", "report.html"}) fs::remove(directory.path() / file);
+  directory.set_options(kCommand, json_of(plan, -1));
+}
+
 void run_paper(const PaperCall& call, const Common& common, const CLI::App& command) {
-  const bool resume = resumes(command);
+  const bool resume = resumes_paper(command);
   const fs::path out = resume ? call.resume : common.out.empty() ? "paper" : common.out;
-  const auto tell = [&](std::string_view sentence) { note(common, sentence); };
-  const PaperPlan plan = resume ? read_paper_plan(out) : plan_paper(call.study, common.seed, tell);
-  const Executor executor(common.threads, common.stop);
-  const RunDirectory directory(out);
-  if (resume) {
-    directory.remove_leftovers();
-  } else {
-    const std::string held = command_of(out);
-    if (!held.empty() && held != kCommand) {
-      throw InputError(fmt::format("'{}' holds a run of 'normscope {}'; name a new directory with --out.",
-                                   out.string(), held));
-    }
-    if (directory.holds_run()) {
-      throw InputError(fmt::format(
-          "'{}' holds an earlier run; go on with it by --resume {}, or name a new directory with --out.",
-          out.string(), out.string()));
-    }
-    directory.write_config(kCommand, provenance(plan.seed, executor.threads()), json_of(plan, -1));
-  }
-  set_kept(kept_of(directory, kCommand));
+  const PaperPlan plan =
+      plan_of_first([&] { return resume ? resumed_plan(call, common, command) : new_plan(call, common); },
+                    executor_of(common));
   Whole whole;
-  const PaperStudy study = study_paper(plan, directory, paper_context(common, executor, whole));
+  if (!speaks(common)) {
+    const Executor executor = executor_of(common);
+    return static_cast<void>(study_paper(plan, nullptr, paper_context(common, executor, whole)));
+  }
+  const auto opened = paper_directory(out, resume, plan, executor_of(common).threads());
+  const RunDirectory& directory = *opened;
+  if (resume && was_given(command, "--only")) widen(directory, plan);
+  set_kept(kept_of(directory, kCommand));
+  KeptPieces pieces(common, out, json_of(plan) + std::to_string(plan.seed));
+  const Executor executor = executor_of(common);
+  const PaperStudy study = study_paper(plan, &directory, paper_context(common, executor, whole));
+  pieces.finish();
   directory.write("results.json", json_of(study.result));
   directory.write("report.html", render_html(paper_page(study)));
+  remove_pieces(out);
   note(common, "Wrote " + (out / "report.html").string());
   print(common.json ? json_of(study.result, -1) : screen(study));
 }
@@ -81,12 +101,13 @@ void run_paper(const PaperCall& call, const Common& common, const CLI::App& comm
 }  // namespace
 
 void add_paper(CLI::App& app, Common& common) {
-  CLI::App* command = add_command(
-      app, common, "paper",
-      "Rerun the figures of Brody et al. 2023 and Wu et al. 2024 and say which claims hold",
-      {"paper --only fig2,fig3 --seeds 3 --out runs/fig2", "paper --full --out runs/paper",
-       "paper --only wu2,wu7 --samples 4 --out runs/wu",
-       "paper --only fig4,table1,table2,table3,table4 --out runs/text", "paper --resume runs/paper"});
+  CLI::App* command =
+      add_command(app, common, "paper",
+                  "Rerun the figures of Brody et al. 2023 and Wu et al. 2024 and say which claims hold",
+                  {"paper --only fig2,fig3 --seeds 3 --out runs/fig2", "paper --full --out runs/paper",
+                   "paper --only wu2,wu7 --samples 4 --out runs/wu",
+                   "paper --only fig4,table1,table2,table3,table4 --out runs/text",
+                   "paper --resume runs/paper", "paper --resume runs/fig2 --only followups"});
   describe_seed(*command,
                 "Seed of the heat maps and the collapse runs; the trainings have the paper's seeds");
   auto call = std::make_shared<PaperCall>();

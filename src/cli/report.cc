@@ -3,9 +3,9 @@
 
 #include "cli/common.h"
 #include "cli/options.h"
-#include "cli/training_marks.h"
 #include "report/report_options.h"
 #include "report/runs_page.h"
+#include "run/training_marks.h"
 
 namespace normscope::cli {
 namespace {
@@ -21,7 +21,7 @@ void run_report(const ReportOptions& options, const Common& common) {
       progress.update(i + 1, runs.size());
     }
   }
-  const Page page = report.page(provenance(0, 1));
+  const CardedPage page = report.page(provenance(0, 1));
   write_file_atomically(options.out, render_html(page));
   note(common, "Wrote " + options.out);
   if (common.json) return print(page.data + "\n");

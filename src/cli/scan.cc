@@ -7,10 +7,13 @@
 #include <memory>
 #include <set>
 
+#include "cli/calls.h"
 #include "cli/common.h"
+#include "cli/kept.h"
 #include "cli/options.h"
 #include "report/scan_page.h"
 #include "result/json_writer.h"
+#include "run/finished.h"
 
 namespace normscope::cli {
 namespace {
@@ -26,12 +29,18 @@ constexpr Mark kMarks[] = {{kUnselectableInAll, "1;97;41", "red", "[[", "]]"},
                            {kTiedInAll, "1;97;44", "blue", "{{", "}}"},
                            {kTiedInSome, "30;46", "cyan", "{", "}"}};
 
-// Line breaks stay; whatever else could move the cursor does not.
-std::string shown(const std::string& token) {
+constexpr std::string_view kBrackets = "[]{}\\";
+
+// Line breaks stay; whatever else could move the cursor does not. Where brackets are marks, those of the text get
+// a backslash.
+std::string shown(const std::string& token, bool brackets) {
   std::string text;
   for (const std::string_view line : split(token, '\n')) {
     if (line.data() != token.data()) text += '\n';
-    text += printable(line);
+    for (const char c : printable(line)) {
+      if (brackets && kBrackets.find(c) != std::string_view::npos) text += '\\';
+      text += c;
+    }
   }
   return text;
 }
@@ -40,6 +49,7 @@ std::string shown(const std::string& token) {
 struct MarkedText {
   std::string text;
   std::set<const Mark*> marks;
+  bool escaped = false;  // brackets of its own
 };
 
 MarkedText marked_text(const ScanResult& result, KeySpace space) {
@@ -47,9 +57,11 @@ MarkedText marked_text(const ScanResult& result, KeySpace space) {
   MarkedText marked;
   std::size_t characters = 0;
   for (std::size_t w = 0; w < result.windows->size() && characters < kMostPrinted; ++w) {
-    for (const TextFigure::Token& token : scan_text(result, w, space).tokens) {
+    const TextFigure whole = with_whole_characters(scan_text(result, w, space));
+    for (const TextFigure::Token& token : whole.tokens) {
       if (characters >= kMostPrinted) break;
-      const std::string text = shown(token.text);
+      const std::string text = shown(token.text, !colours);
+      marked.escaped |= !colours && token.text.find_first_of(kBrackets) != std::string::npos;
       characters += text.size();
       const auto* mark = std::find_if(std::begin(kMarks), std::end(kMarks),
                                       [&](const Mark& each) { return each.kind == token.kind; });
@@ -58,7 +70,8 @@ MarkedText marked_text(const ScanResult& result, KeySpace space) {
         continue;
       }
       marked.marks.insert(mark);
-      const std::size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
+      // Spaces stand before the mark, unless there is nothing else.
+      const std::size_t ink = text.find_first_not_of(" \n"), begin = ink == std::string::npos ? 0 : ink;
       marked.text += text.substr(0, begin);
       marked.text += colours ? fmt::format("\033[{}m{}\033[0m", mark->colour, text.substr(begin))
                              : mark->before + text.substr(begin) + mark->after;
@@ -83,49 +96,34 @@ std::string highlighted(const ScanResult& result, std::optional<KeySpace> space)
     legend.push_back(colour_output() ? fmt::format("{} ({})", mark.kind, mark.name)
                                      : fmt::format("{} {}so{}", mark.kind, mark.before, mark.after));
   }
+  if (marked.escaped) legend.emplace_back("brackets and backslashes of the text itself with a backslash");
   // What follows was not printed.
-  if (legend.empty()) legend.emplace_back("unselectable and tied tokens come later in the text");
+  if (marked.marks.empty()) legend.emplace_back("unselectable and tied tokens come later in the text");
   return fmt::format(
       "\n{}\n{}",
       wrapped(fmt::format("By {} ({}): {}", set_name(*space), name_of(*space), fmt::join(legend, ", "))),
       marked.text);
 }
 
-// The page holds the figures' data; all verdicts of all tokens are in results.json.
-std::string report(ScanStudy& study, const ScanAbout& about) {
-  auto windows = std::exchange(study.result.windows, std::nullopt);
-  std::string data = json_of(study.result, -1);
-  data.pop_back();  // the newline
-  study.result.windows = std::move(windows);
-  return render_html(scan_page(study.result, study.summary, about, std::move(data)));
-}
-
-ScanStudy run_with_progress(const ScanPlan& plan, const Common& common, const Executor& executor) {
-  Progress progress(common, "scan:", "sets");
-  return run_scan(plan, {executor, common.seed,
-                         [&](std::size_t done, std::size_t total) { progress.update(done, total); }});
-}
-
-void run(const ScanOptions& options, const Common& common) {
+void run(KeptCall<ScanOptions> call, const Common& given, const CLI::App& command) {
+  KeptRun kept("scan", given, command, call.resume);
+  kept.resume(call.study);
+  const Common& common = kept.common();
+  const ScanOptions& options = call.study;
   const ScanPlan plan = plan_scan(options, common.out);
-  const auto directory = replaceable_directory(common);
-  const Executor executor(common.threads, common.stop);
-  const std::vector<std::string> traces = trace_files(plan);
-  const auto begin_run = [&] {
-    directory->write_config("scan", provenance(common.seed, executor.threads()), json_of(plan.told));
-    for (const std::string& file : traces) directory->add_file(file);
-  };
+  const RunDirectory* directory =
+      kept.begin(options, {options.text.model, options.text.text, options.text.ids});
+  const Executor executor = executor_of(common);
+  const Provenance made = provenance(common.seed, executor.threads());
   // Traces are written on the way; without them an earlier run stays until there are results.
-  if (directory && !traces.empty()) begin_run();
-  ScanStudy study = run_with_progress(plan, common, executor);
+  if (directory && !plan.trace.empty()) begin_run(*directory, plan, made);
+  const ScanStudy study = with_progress(common, executor, "scan:", "sets",
+                                        [&](const Context& context) { return run_scan(plan, context); });
+  if (!speaks(common)) return;
   const ScanAbout about{plan.about, plan.as_model};
   for (const std::string& sentence : about.notes) note(common, sentence);
-  if (directory) {
-    if (traces.empty()) begin_run();
-    directory->write("results.json", json_of(study.result));
-    directory->write("report.html", report(study, about));
-    note(common, "Wrote " + (directory->path() / "report.html").string());
-  }
+  if (directory && plan.trace.empty()) begin_run(*directory, plan, made);
+  kept.write(plan, study);
   if (common.json) return write_json(study.result, -1, print);
   std::string text = wrapped(scan_heading(study.result)) + "\n\n" +
                      table(scan_table(study.result, study.summary).rows) + "\n";
@@ -142,9 +140,10 @@ void add_scan(CLI::App& app, Common& common) {
       {"scan minilm --text article.txt --out runs/minilm",
        "scan stories15m --text story.txt --space head reachable --layers 0:2 --heads 0,3",
        "scan path/to/model --ids tokens.txt --window 512 --stride 256 --samples 8 --json"});
-  auto options = std::make_shared<ScanOptions>();
-  add_options(*command, *options);
-  when_called(*command, [options, &common] { run(*options, common); });
+  auto call = std::make_shared<KeptCall<ScanOptions>>();
+  add_options(*command, *call);
+  allow_resuming(*command);
+  when_called(*command, [call, &common, command] { run(*call, common, *command); });
 }
 
 }  // namespace normscope::cli

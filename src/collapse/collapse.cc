@@ -8,9 +8,11 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "collapse/theory.h"
 #include "core/gemm.h"
+#include "core/run_pieces.h"
 #include "model/dropout.h"
 #include "model/scratch_pool.h"
 #include "normscope/error.h"
@@ -88,7 +90,7 @@ class Experiment {
  public:
   Experiment(const std::vector<CollapseCase>& cases, const CollapseSettings& settings,
              const Executor& executor, const std::function<void(std::size_t, std::size_t)>& progress)
-      : cases_(cases), settings_(settings), executor_(executor), progress_(progress) {
+      : cases_(cases), settings_(settings), executor_(executor), progress_(&progress) {
     for (const CollapseCase& each : cases) {
       facts_.push_back(facts_of(each, settings));
       feed_forward_ = std::max(feed_forward_, each.block.feed_forward);
@@ -106,11 +108,16 @@ class Experiment {
   }
 
   std::vector<CollapseCurve> run() {
-    const std::size_t lane_bytes = cases_.size() * settings_.tokens * width() * sizeof(T);
-    const std::size_t fit = std::max<std::size_t>(1, kMostBytes / std::max<std::size_t>(1, lane_bytes));
-    const std::size_t together = settings_.fresh_weights ? 1 : std::min(fit, settings_.samples);
-    for (std::size_t first = 0; first < settings_.samples; first += together) {
-      run_samples(first, std::min(together, settings_.samples - first));
+    if (executor_.pieces() != nullptr) {
+      run_in_pieces();
+    } else {
+      const std::size_t lane_bytes = cases_.size() * settings_.tokens * width() * sizeof(T);
+      const std::size_t fit = std::max<std::size_t>(1, kMostBytes / std::max<std::size_t>(1, lane_bytes));
+      const std::size_t together = settings_.fresh_weights ? 1 : std::min(fit, settings_.samples);
+      for (std::size_t first = 0; first < settings_.samples; first += together) {
+        const std::size_t end = std::min(first + together, settings_.samples);
+        run_lanes(first * cases_.size(), end * cases_.size(), executor_);
+      }
     }
     std::vector<CollapseCurve> curves;
     for (std::size_t c = 0; c < cases_.size(); ++c) curves.push_back(finish(c));
@@ -120,25 +127,106 @@ class Experiment {
  private:
   std::size_t width() const { return cases_.front().block.width; }
 
-  void run_samples(std::size_t first, std::size_t count) {
-    std::vector<Lane<T>> lanes(count * cases_.size());
+  // What a lane leaves in recorded_.
+  struct LaneRecord {
+    std::vector<TokenMeasures> measures;               // layers + 1
+    std::vector<std::vector<double>> singular_values;  // likewise
+    std::vector<double> entropy;                       // layers
+    SampleTrace trace;
+    NormCounts norm;
+  };
+
+  LaneRecord record_of(std::size_t lane) const {
+    const std::size_t sample = lane / cases_.size();
+    const Recorded& recorded = recorded_[lane % cases_.size()];
+    LaneRecord record;
+    for (std::size_t layer = 0; layer <= settings_.layers; ++layer) {
+      record.measures.push_back(recorded.curve.layers[layer][sample]);
+      record.singular_values.push_back(recorded.singular_values[layer][sample]);
+      if (layer > 0) record.entropy.push_back(recorded.entropy[layer - 1][sample]);
+    }
+    record.trace = recorded.traces[sample];
+    record.norm = recorded.norm[sample];
+    return record;
+  }
+
+  void put_record(std::size_t lane, LaneRecord record) {
+    const std::size_t sample = lane / cases_.size();
+    Recorded& recorded = recorded_[lane % cases_.size()];
+    for (std::size_t layer = 0; layer <= settings_.layers; ++layer) {
+      recorded.curve.layers[layer][sample] = record.measures.at(layer);
+      recorded.singular_values[layer][sample] = std::move(record.singular_values.at(layer));
+      if (layer > 0) recorded.entropy[layer - 1][sample] = record.entropy.at(layer - 1);
+    }
+    recorded.traces[sample] = std::move(record.trace);
+    recorded.norm[sample] = record.norm;
+  }
+
+  // Some lanes to a piece, which draws the weights of every layer anew: more than a few, so that this is a small
+  // part of its work.
+  void run_in_pieces() {
+    const std::size_t lanes = cases_.size() * settings_.samples;
+    const std::size_t together = std::clamp<std::size_t>(lanes / 1024, 6, 64);
+    std::vector<std::pair<std::size_t, std::size_t>> pieces;
+    const std::size_t stretch =
+        settings_.fresh_weights ? cases_.size() : lanes;  // over which weights are the same
+    for (std::size_t first = 0; first < lanes; first += stretch)
+      for (std::size_t begin = first; begin < first + stretch; begin += together)
+        pieces.emplace_back(begin, std::min(begin + together, first + stretch));
+    PieceWork work{"collapse", {}, true, {}, {}};
+    for (const auto& [begin, end] : pieces) work.costs.push_back(cost_of(begin, end));
+    const auto progress = std::exchange(progress_, nullptr);
+    work.finished = [&](std::size_t piece) {
+      const std::size_t layers = (pieces[piece].second - pieces[piece].first) * settings_.layers;
+      const std::size_t done = done_.fetch_add(layers) + layers;
+      if (progress != nullptr && *progress) (*progress)(done, lanes * settings_.layers);
+    };
+    auto records =
+        run_pieces<std::vector<LaneRecord>>(executor_, work, [&](std::size_t piece, const Executor& inside) {
+          const auto [begin, end] = pieces[piece];
+          run_lanes(begin, end, inside);
+          std::vector<LaneRecord> result;
+          for (std::size_t lane = begin; lane < end; ++lane) result.push_back(record_of(lane));
+          return result;
+        });
+    for (std::size_t piece = 0; piece < pieces.size(); ++piece)
+      for (std::size_t lane = pieces[piece].first; lane < pieces[piece].second; ++lane)
+        put_record(lane, std::move(records[piece].at(lane - pieces[piece].first)));
+  }
+
+  // Products of a layer, about: of projections and attention, and of the feed-forward where there is one.
+  double cost_of(std::size_t begin, std::size_t end) const {
+    const auto n = static_cast<double>(settings_.tokens), d = static_cast<double>(width());
+    double cost = 0;
+    for (std::size_t lane = begin; lane < end; ++lane)
+      cost +=
+          n * d * (4 * d + 2 * n + 2 * static_cast<double>(cases_[lane % cases_.size()].block.feed_forward));
+    return cost;
+  }
+
+  // Lanes are numbered sample by sample, in each case by case.
+  void run_lanes(std::size_t begin, std::size_t end, const Executor& executor) {
+    const std::size_t count = cases_.size(), first = begin / count, samples = (end - 1) / count - first + 1;
+    std::vector<Lane<T>> lanes(end - begin);
     std::vector<Matrix<float>> embedded;
     if (settings_.model)
-      embedded = embed(*settings_.model, std::span(settings_.texts).subspan(first, count), executor_);
-    executor_.for_each(count, [&](std::size_t s) {
+      embedded = embed(*settings_.model, std::span(settings_.texts).subspan(first, samples), executor);
+    executor.for_each(samples, [&](std::size_t s) {
       const Matrix<T> x = settings_.model ? converted<T>(embedded[s])
                                           : rounded<T>(draw_tokens(settings_.start, settings_.tokens, width(),
                                                                    first + s, settings_.seed));
-      for (std::size_t c = 0; c < cases_.size(); ++c) start(lanes[s * cases_.size() + c], c, first + s, x);
+      for (std::size_t c = 0; c < count; ++c) {
+        const std::size_t lane = (first + s) * count + c;
+        if (lane >= begin && lane < end) start(lanes[lane - begin], c, first + s, x);
+      }
     });
     const std::uint64_t seed =
         settings_.fresh_weights ? Random(settings_.seed, ~std::uint64_t{first}).bits64() : settings_.seed;
     for (std::size_t layer = 0; layer < settings_.layers; ++layer) {
       const BlockWeights<T> weights =
-          settings_.model
-              ? converted<T>(settings_.model->layer(layer))
-              : draw_weights<T>(settings_.weights, width(), feed_forward_, layer, seed, executor_);
-      executor_.for_each(lanes.size(), [&](std::size_t l) { advance(lanes[l], weights, layer); });
+          settings_.model ? converted<T>(settings_.model->layer(layer))
+                          : draw_weights<T>(settings_.weights, width(), feed_forward_, layer, seed, executor);
+      executor.for_each(lanes.size(), [&](std::size_t l) { advance(lanes[l], weights, layer); });
     }
   }
 
@@ -152,6 +240,7 @@ class Experiment {
       for (std::size_t i = 0; i < x.rows(); ++i) drop.apply(lane.x[i]);
     }
     SampleTrace& trace = recorded_[which].traces[sample];
+    trace = {};
     trace.equal_norms = equal_norms<T>(lane.x.view());
     if (facts_[which].theorem1) {
       lane.values = lane.x;
@@ -180,8 +269,8 @@ class Experiment {
       trace.oscillation.push_back(oscillation<T>(lane.values.view()));
     }
     measure(lane, layer + 1);
-    if (progress_) {
-      progress_(++done_, cases_.size() * settings_.samples * settings_.layers);
+    if (progress_ != nullptr && *progress_) {
+      (*progress_)(++done_, cases_.size() * settings_.samples * settings_.layers);
     }
   }
 
@@ -257,7 +346,7 @@ class Experiment {
   const std::vector<CollapseCase>& cases_;
   const CollapseSettings& settings_;
   const Executor& executor_;
-  const std::function<void(std::size_t, std::size_t)>& progress_;
+  const std::function<void(std::size_t, std::size_t)>* progress_;  // null: told piece by piece
   std::vector<CaseFacts> facts_;
   std::vector<Recorded> recorded_;
   ScratchPool<T> scratch_;

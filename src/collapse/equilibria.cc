@@ -11,6 +11,7 @@
 #include <numbers>
 
 #include "core/decompose.h"
+#include "core/run_pieces.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
 
@@ -249,10 +250,14 @@ ArcBasin arc_basin(double w, std::size_t angles, const Executor& executor) {
   const auto angle_of = [&](std::size_t i) {
     return kTurn * (static_cast<double>(i) + 0.5) / static_cast<double>(angles);
   };
-  executor.for_each((angles + piece - 1) / piece, [&](std::size_t index) {
+  const PieceWork work{"arc", std::vector<double>((angles + piece - 1) / piece, piece), true, {}, {}};
+  const auto parts = run_pieces<std::vector<Fate>>(executor, work, [&](std::size_t index, const Executor&) {
+    std::vector<Fate> part;
     for (std::size_t i = index * piece; i < std::min(angles, (index + 1) * piece); ++i)
-      fates[i] = fate_beside_fixed_token(w, 1, angle_of(i));
+      part.push_back(fate_beside_fixed_token(w, 1, angle_of(i)));
+    return part;
   });
+  for (std::size_t i = 0; i < angles; ++i) fates[i] = parts[i / piece][i % piece];
   ArcBasin basin{.w = w, .angles = angles};
   for (std::size_t i = 0; i < angles; ++i) {
     basin.apart += fates[i] == Fate::apart;
@@ -268,22 +273,26 @@ ArcBasin arc_basin(double w, std::size_t angles, const Executor& executor) {
 
 std::vector<Fate> coupled_map(double w, std::size_t cells, std::size_t layers, const Executor& executor) {
   require_equilibrium_weight(w);
-  std::vector<Fate> fates(cells * cells);
   const auto angle_of = [&](std::size_t i) {
     return kTurn * (static_cast<double>(i) + 0.5) / static_cast<double>(cells);
   };
-  executor.for_each(cells, [&](std::size_t row) {
+  const PieceWork work{"map of fates", std::vector<double>(cells, 1), true, {}, {}};
+  const auto rows = run_pieces<std::vector<Fate>>(executor, work, [&](std::size_t row, const Executor&) {
+    std::vector<Fate> fates;
     for (std::size_t column = 0; column < cells; ++column) {
       const double one = angle_of(column), two = angle_of(row);
       const End end = run_layers(
           w, Matrix<double>(2, 2, {std::cos(one), std::sin(one), std::cos(two), std::sin(two)}), layers);
-      fates[row * cells + column] = end.zero_row    ? Fate::zero_row
-                                    : !end.settled  ? Fate::unsettled
-                                    : end.rank == 2 ? Fate::apart
-                                                    : Fate::collapsed;
+      fates.push_back(end.zero_row    ? Fate::zero_row
+                      : !end.settled  ? Fate::unsettled
+                      : end.rank == 2 ? Fate::apart
+                                      : Fate::collapsed);
     }
+    return fates;
   });
-  return fates;
+  std::vector<Fate> all;
+  for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
+  return all;
 }
 
 FinalRanks final_ranks(const RankOptions& options, const Executor& executor,
@@ -300,12 +309,17 @@ FinalRanks final_ranks(const RankOptions& options, const Executor& executor,
   constexpr std::size_t piece = 64;
   const std::size_t pieces = (options.starts + piece - 1) / piece;
   const std::size_t ranks = std::min(options.n, options.d) + 1;
-  std::vector<FinalRanks> parts(pieces);
+  const auto starts_of = [&](std::size_t index) { return std::min(piece, options.starts - index * piece); };
   std::atomic<std::size_t> done = 0;
-  executor.for_each(pieces, [&](std::size_t index) {
-    FinalRanks& part = parts[index];
+  PieceWork work{"final ranks", std::vector<double>(pieces, 1), true, {}, {}};
+  work.finished = [&](std::size_t index) {
+    const std::size_t finished = done.fetch_add(starts_of(index)) + starts_of(index);
+    if (progress) progress(finished, options.starts);
+  };
+  const auto parts = run_pieces<FinalRanks>(executor, work, [&](std::size_t index, const Executor&) {
+    FinalRanks part;
     part.ranks.assign(ranks, 0);
-    for (std::size_t s = index * piece; s < std::min(options.starts, (index + 1) * piece); ++s) {
+    for (std::size_t s = index * piece; s < index * piece + starts_of(index); ++s) {
       const End end =
           run_layers(options.w, random_start(options.n, options.d, options.seed, s), options.layers);
       ++part.starts;
@@ -313,8 +327,7 @@ FinalRanks final_ranks(const RankOptions& options, const Executor& executor,
       part.unsettled += !end.zero_row && !end.settled;
       if (!end.zero_row && end.settled) ++part.ranks[end.rank];
     }
-    const std::size_t finished = done.fetch_add(part.starts) + part.starts;
-    if (progress) progress(finished, options.starts);
+    return part;
   });
   FinalRanks total;
   total.ranks.assign(ranks, 0);

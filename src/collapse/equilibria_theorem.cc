@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/decompose.h"
+#include "core/run_pieces.h"
 #include "normscope/equilibria.h"
 #include "normscope/error.h"
 
@@ -118,14 +119,16 @@ void enumerate(std::size_t n, std::size_t d, double w, RankSummary& summary, con
   const std::uint64_t patterns = std::uint64_t{1} << summary.rank;
   // At m = w the second token's last entry is 0, and its sign none.
   const bool two_are_one = summary.rank > 1 && summary.second_entry_squared == 0;
-  std::vector<RankSummary> parts((patterns + piece - 1) / piece);
-  executor.for_each(parts.size(), [&](std::size_t index) {
+  const PieceWork work{"equilibria", std::vector<double>((patterns + piece - 1) / piece, 1), true, {}, {}};
+  const auto parts = run_pieces<RankSummary>(executor, work, [&](std::size_t index, const Executor&) {
+    RankSummary part;
     for (std::uint64_t pattern = index * piece; pattern < std::min(patterns, (index + 1) * piece);
          ++pattern) {
       const std::vector<int> signs = signs_of(pattern, summary.rank);
       if (two_are_one && signs[1] < 0) continue;
-      include(parts[index], examine(n, d, w, signs));
+      include(part, examine(n, d, w, signs));
     }
+    return part;
   });
   summary.count = 0;
   for (const RankSummary& part : parts) include(summary, part);

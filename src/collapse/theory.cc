@@ -53,9 +53,10 @@ bool all_met(const std::vector<Assumption>& assumptions) {
 }
 
 Assumption quasi_strongly(const MaskProperties& mask) {
-  return {
-      "quasi-strongly connected", mask.quasi_strongly_connected(),
-      mask.radius ? fmt::format("{} centres, radius {}", mask.centres.size(), *mask.radius) : "no centre"};
+  return {"quasi-strongly connected", mask.quasi_strongly_connected(),
+          mask.radius ? fmt::format("{} centre{}, radius {}", mask.centres.size(),
+                                    mask.centres.size() == 1 ? "" : "s", *mask.radius)
+                      : "no centre"};
 }
 
 std::vector<Assumption> of_theorem1(const CollapseCase& each, const CollapseSettings& settings,

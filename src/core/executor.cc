@@ -14,14 +14,31 @@
 #include <thread>
 
 namespace normscope {
+namespace {
+
+thread_local int pieces_inside = 0;  // pieces of for_each that this thread is in
+struct InsidePiece {
+  InsidePiece() { ++pieces_inside; }
+  ~InsidePiece() { --pieces_inside; }
+  InsidePiece(const InsidePiece&) = delete;
+  InsidePiece& operator=(const InsidePiece&) = delete;
+};
+
+}  // namespace
+
+Pieces* Executor::pieces() const {
+  return pieces_inside > 0 ? nullptr : pieces_;
+}
 
 #ifdef __EMSCRIPTEN__
 struct Executor::Arena {};
 
-Executor::Executor(int /*threads*/, const std::atomic<bool>* stop) : threads_(1), stop_(stop) {}
+Executor::Executor(int /*threads*/, const std::atomic<bool>* stop, Pieces* pieces)
+    : threads_(1), stop_(stop), pieces_(pieces) {}
 Executor::~Executor() = default;
 
 void Executor::for_each(std::size_t pieces, const std::function<void(std::size_t)>& body) const {
+  const InsidePiece inside;
   for (std::size_t piece = 0; piece < pieces; ++piece) require_going_on(), body(piece);
 }
 #else
@@ -56,16 +73,18 @@ struct Executor::Arena {
   mutable tbb::task_arena arena;
 };
 
-Executor::Executor(int threads, const std::atomic<bool>* stop)
+Executor::Executor(int threads, const std::atomic<bool>* stop, Pieces* pieces)
     : threads_(std::clamp(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency()), 1,
                           kMostThreads)),
       stop_(stop),
+      pieces_(pieces),
       arena_(threads_ > 1 ? std::make_unique<Arena>(threads_) : nullptr) {}
 
 Executor::~Executor() = default;
 
 void Executor::for_each(std::size_t pieces, const std::function<void(std::size_t)>& body) const {
   if (threads_ == 1 || pieces <= 1) {
+    const InsidePiece inside;
     for (std::size_t piece = 0; piece < pieces; ++piece) require_going_on(), body(piece);
     return;
   }
@@ -75,6 +94,7 @@ void Executor::for_each(std::size_t pieces, const std::function<void(std::size_t
         tbb::blocked_range<std::size_t>(0, pieces, 1),
         [&](const tbb::blocked_range<std::size_t>& range) {
           const PieceOrder order;
+          const InsidePiece inside;
           for (std::size_t piece = range.begin(); piece != range.end(); ++piece)
             require_going_on(), body(piece);
         },

@@ -50,6 +50,10 @@ void multiply(std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<con
   call(transposed ? CblasTrans : CblasNoTrans, alpha, a, b, beta, c);
 }
 
+std::string product_library() {
+  return openblas_get_config();
+}
+
 OneThreadPerProduct::OneThreadPerProduct() {
   const std::lock_guard lock(guards_mutex);
   if (guards++ == 0) {
@@ -63,6 +67,10 @@ OneThreadPerProduct::~OneThreadPerProduct() {
   if (--guards == 0) openblas_set_num_threads(threads_before);
 }
 #else
+std::string product_library() {
+  return "Eigen";
+}
+
 template <class T>
 void multiply(std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
               std::type_identity_t<MatrixView<const T>> b, Transpose transpose_b,

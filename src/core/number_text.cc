@@ -19,8 +19,28 @@ std::string all_digits(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : std::string();
 }
 
+namespace {
+
+// Of 100 times a share, which is none, all or something between, by more than rounding.
+std::string percent_text(double hundredfold, bool between, int digits) {
+  std::string text = fmt::format("{:.{}f}", hundredfold, digits);
+  if (!between) return text;
+  const double step = std::pow(10.0, -digits);
+  if (text == fmt::format("{:.{}f}", 0.0, digits)) return fmt::format("< {:.{}f}", step, digits);
+  if (text == fmt::format("{:.{}f}", 100.0, digits)) return fmt::format("> {:.{}f}", 100 - step, digits);
+  return text;
+}
+
+bool is_between(double share) {
+  constexpr double rounding = 1e-12;
+  return share > 0 && share < 1 - rounding;
+}
+
+}  // namespace
+
 std::string percent(double share, int digits, std::string_view none) {
-  return std::isfinite(share) ? fmt::format("{:.{}f} %", 100 * share, digits) : std::string(none);
+  if (!std::isfinite(share)) return std::string(none);
+  return percent_text(100 * share, is_between(share), digits) + " %";
 }
 
 std::string grouped(std::size_t count) {
@@ -31,7 +51,9 @@ std::string grouped(std::size_t count) {
 
 std::string percent_of(std::size_t part, std::size_t whole, int digits) {
   // Multiplied first, so that 3 of 80 are 3.75 % exactly.
-  return fmt::format("{:.{}f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole), digits);
+  return percent_text(100.0 * static_cast<double>(part) / static_cast<double>(whole),
+                      part > 0 && part < whole, digits) +
+         " %";
 }
 
 std::string short_percent(double share, int digits, std::string_view none) {
@@ -39,7 +61,7 @@ std::string short_percent(double share, int digits, std::string_view none) {
   const double size = std::abs(100 * share);
   if (size > 0 && size < 1e-3) return fmt::format("{:.{}g} %", 100 * share, digits);
   const int power = size > 0 ? static_cast<int>(std::floor(std::log10(size))) : 0;
-  std::string text = fmt::format("{:.{}f}", 100 * share, std::max(0, digits - 1 - power));
+  std::string text = percent_text(100 * share, is_between(share), std::max(0, digits - 1 - power));
   if (text.find('.') != std::string::npos) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();

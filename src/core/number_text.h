@@ -17,7 +17,8 @@ std::string significant(double value, int digits, std::string_view none = "–")
 // file.
 std::string all_digits(double value);
 
-// "12.5 %" of 0.125, with so many digits after the point.
+// "12.5 %" of 0.125, with so many digits after the point; what is neither none nor all is not rounded to it, but
+// "< 0.1 %" or "> 99.9 %".
 std::string percent(double share, int digits, std::string_view none = "–");
 std::string percent_of(std::size_t part, std::size_t whole, int digits);
 // With so many digits in all, but never as a power of ten where that can be helped: "100 %", "1.1 %".

@@ -1,17 +1,20 @@
 #include "normscope/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
+
+#include "core/levels.h"
 
 namespace normscope {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLevel = 0.95;
 
 // mean ± t·s·√(1/n + further): of the mean itself with further = 0, of a further value with 1.
 Interval students(std::span<const double> values, double level, double further) {
@@ -31,10 +34,10 @@ Interval students(std::span<const double> values, double level, double further) 
 }
 
 // The greatest k with 2·P(Bin(n, ½) < k) ≤ 1 − level; 0 if there is none.
-std::size_t sign_test_rank(std::size_t n) {
+std::size_t sign_test_rank(std::size_t n, double level) {
   double probability = std::exp2(-static_cast<double>(n)), below = 0;
   std::size_t k = 0;
-  while (2 * (below += probability) <= 1 - kLevel) {
+  while (2 * (below += probability) <= 1 - level) {
     probability *= static_cast<double>(n - k) / static_cast<double>(k + 1);
     ++k;
   }
@@ -49,21 +52,38 @@ double median(const std::vector<double>& sorted) {
 
 }  // namespace
 
-Interval mean_interval(std::span<const double> values) {
-  return students(values, kLevel, 0);
+Interval mean_interval(std::span<const double> values, double level) {
+  return students(values, level, 0);
 }
 
-Interval mean_difference(std::span<const double> a, std::span<const double> b) {
+Interval mean_difference(std::span<const double> a, std::span<const double> b, double level) {
   std::vector<double> differences;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) differences.push_back(b[i] - a[i]);
-  return mean_interval(differences);
+  return mean_interval(differences, level);
+}
+
+// The same at 95 %.
+Interval mean_interval(std::span<const double> values) {
+  return mean_interval(values, kUsualLevel);
+}
+Interval mean_difference(std::span<const double> a, std::span<const double> b) {
+  return mean_difference(a, b, kUsualLevel);
+}
+RatioInterval ratio_interval(std::span<const Range> ratios) {
+  return ratio_interval(ratios, kUsualLevel);
+}
+RatioInterval mean_ratio(std::span<const double> a, std::span<const double> b) {
+  return mean_ratio(a, b, kUsualLevel);
+}
+Interval share_interval(std::size_t hits, std::size_t count) {
+  return share_interval(hits, count, kUsualLevel);
 }
 
 Interval prediction_interval(std::span<const double> values, double level) {
   return students(values, level, 1);
 }
 
-RatioInterval ratio_interval(std::span<const Range> ratios) {
+RatioInterval ratio_interval(std::span<const Range> ratios, double level) {
   RatioInterval result{ratios.size(), 0, {kUnknown, kUnknown}, kUnknown, kUnknown};
   if (ratios.empty()) return result;
   std::vector<double> logs, lows, highs;
@@ -77,7 +97,7 @@ RatioInterval ratio_interval(std::span<const Range> ratios) {
     highs.push_back(ratio.high);
   }
   if (result.censored == 0) {
-    const Interval mean = mean_interval(logs);
+    const Interval mean = mean_interval(logs, level);
     const double centre = std::exp(mean.mean);
     return {ratios.size(), 0, {centre, centre}, std::exp(mean.low), std::exp(mean.high)};
   }
@@ -85,16 +105,16 @@ RatioInterval ratio_interval(std::span<const Range> ratios) {
   std::sort(highs.begin(), highs.end());
   result.estimate = {median(lows), median(highs)};
   if (ratios.size() == 1) return result;
-  const std::size_t k = sign_test_rank(ratios.size());
+  const std::size_t k = sign_test_rank(ratios.size(), level);
   result.low = k == 0 ? 0 : lows[k - 1];
   result.high = k == 0 ? kInfinity : highs[ratios.size() - k];
   return result;
 }
 
-RatioInterval mean_ratio(std::span<const double> a, std::span<const double> b) {
+RatioInterval mean_ratio(std::span<const double> a, std::span<const double> b, double level) {
   std::vector<Range> ratios;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back({b[i] / a[i], b[i] / a[i]});
-  return ratio_interval(ratios);
+  return ratio_interval(ratios, level);
 }
 
 double line_slope(std::span<const double> y) {
@@ -111,8 +131,8 @@ double line_slope(std::span<const double> y) {
   return products / squares;
 }
 
-Interval share_interval(std::size_t hits, std::size_t count) {
-  constexpr double z = 1.959963984540054;  // 97.5 % quantile of the normal distribution
+Interval share_interval(std::size_t hits, std::size_t count, double level) {
+  const double z = boost::math::quantile(boost::math::normal(), (1 + level) / 2);
   if (count == 0) return {count, kUnknown, kUnknown, kUnknown};
   const auto n = static_cast<double>(count);
   const double share = static_cast<double>(hits) / n, scale = 1 / (1 + z * z / n);
@@ -120,6 +140,27 @@ Interval share_interval(std::size_t hits, std::size_t count) {
   const double reach = scale * z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
   // At a share of 0 or 1 the interval ends there; rounding must not put it beside.
   return {count, share, hits == 0 ? 0 : centre - reach, hits == count ? 1 : centre + reach};
+}
+
+double level_of_look(std::size_t look, std::size_t intervals) {
+  const auto k = static_cast<double>(look), all = static_cast<double>(std::max<std::size_t>(1, intervals));
+  return 1 - (1 - kUsualLevel) / (k * (k + 1) * all);
+}
+
+double rank_correlation(std::span<const double> a, std::span<const double> b) {
+  const auto ranks_of = [](std::span<const double> values) {
+    std::vector<double> ranks(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const double other : values) ranks[i] += other < values[i] ? 1 : other == values[i] ? 0.5 : 0;
+    const double mean = static_cast<double>(values.size()) / 2;
+    for (double& rank : ranks) rank -= mean;
+    return ranks;
+  };
+  const std::vector<double> x = ranks_of(a), y = ranks_of(b);
+  const auto product = [](const std::vector<double>& u, const std::vector<double>& v) {
+    return std::inner_product(u.begin(), u.end(), v.begin(), 0.0);
+  };
+  return product(x, y) / std::sqrt(product(x, x) * product(y, y));
 }
 
 }  // namespace normscope

@@ -328,9 +328,4 @@ LabelledTexts grammar_reviews(std::size_t count, std::uint64_t seed) {
   return texts;
 }
 
-LabelledSplit default_reviews(std::uint64_t seed) {
-  if (has_fetched("imdb")) return imdb_reviews();
-  return split_labelled(grammar_reviews(10000, seed), 0.2, seed);
-}
-
 }  // namespace normscope

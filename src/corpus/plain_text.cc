@@ -30,8 +30,6 @@ bool is_utf8(std::string_view bytes) {
 }
 
 void check_utf8(std::string_view bytes, const std::string& label, std::uint64_t offset) {
-  if (offset == 0 && (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF")))
-    io::reject(label, "is UTF-16, but text must be UTF-8", "convert it: iconv -f UTF-16 -t UTF-8");
   const std::size_t zero = bytes.find('\0'), invalid = valid_size(bytes);
   if (zero < invalid)
     io::reject(label, fmt::format("has a zero byte at offset {}, so it is not text", offset + zero),

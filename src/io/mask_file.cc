@@ -174,11 +174,7 @@ Mask read_edges(Lines lines, const std::string& label, std::size_t most_tokens) 
   });
 }
 
-Mask read_tensor_mask(const TensorFile& file, const std::string& label,
-                      const std::optional<std::string>& name, std::size_t most_tokens) {
-  const Tensor tensor = file.read(name);
-  const std::string where =
-      tensor.name.empty() ? label : fmt::format("{} of {}", quoted_name(tensor.name), label);
+Mask mask_of(const Tensor& tensor, const std::string& where, std::size_t most_tokens) {
   if (tensor.shape.size() != 2 || tensor.shape[0] != tensor.shape[1] || tensor.shape[0] == 0) {
     std::string shape;
     for (const std::size_t extent : tensor.shape)
@@ -198,6 +194,14 @@ Mask read_tensor_mask(const TensorFile& file, const std::string& label,
     allowed[k] = value == 1 ? 1 : 0;
   }
   return Mask::from_dense({allowed.data(), n, n});
+}
+
+Mask read_tensor_mask(const TensorFile& file, const std::string& label,
+                      const std::optional<std::string>& name, std::size_t most_tokens) {
+  const Tensor tensor = file.read(name);
+  return mask_of(tensor,
+                 tensor.name.empty() ? label : fmt::format("{} of {}", quoted_name(tensor.name), label),
+                 most_tokens);
 }
 
 Mask read_text(std::string_view bytes, const std::string& label, std::size_t most_tokens) {
@@ -238,6 +242,10 @@ Mask read_mask_file(const std::string& path, const std::optional<std::string>& t
   std::string text(bytes->size(), '\0');
   bytes->read(0, std::as_writable_bytes(std::span(text)));
   return mask_from_bytes(text, label, tensor);
+}
+
+Mask mask_from_tensor(const Tensor& tensor, const std::string& label) {
+  return mask_of(tensor, label, Mask::most_tokens);
 }
 
 std::string edge_list(const Mask& mask) {

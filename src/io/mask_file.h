@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "normscope/mask.h"
+#include "normscope/tensor_file.h"
 
 namespace normscope::io {
 
@@ -24,6 +25,9 @@ Mask read_mask_file(const std::string& path, const std::optional<std::string>& t
 Mask mask_from_bytes(std::string_view bytes, const std::string& label,
                      const std::optional<std::string>& tensor = std::nullopt,
                      std::size_t most_tokens = Mask::most_tokens);
+
+// The same from an n × n tensor in memory.
+Mask mask_from_tensor(const Tensor& tensor, const std::string& label);
 
 // The mask as an edge list, which reads back as the same mask.
 std::string edge_list(const Mask& mask);

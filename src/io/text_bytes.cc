@@ -108,6 +108,8 @@ TextBytes open_text(const std::string& path, std::uint64_t max_bytes) {
     }
     beginning = beginning_of(*opened.bytes);
   }
+  if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF"))
+    reject(label, "is UTF-16, but text must be UTF-8", "convert it: iconv -f UTF-16 -t UTF-8");
   // A tar tells what it is after the first name.
   const bool tar = beginning.size() > 262 && std::string_view(beginning).substr(257, 5) == "ustar";
   if (const Kind* kind = kind_of(beginning, kNoText); kind != nullptr || tar)

@@ -16,7 +16,7 @@ struct TextBytes {
 
 // A path, or "-" for standard input. What is compressed may unpack to max_bytes; larger files that are not
 // are the caller's to refuse. Throws InputError if it is compressed and damaged or too large, or of a kind
-// that is no text.
+// that is no text, or no UTF-8.
 TextBytes open_text(const std::string& path, std::uint64_t max_bytes);
 
 // "reviews.tsv" of "reviews.tsv.gz": the name without that of the compression.

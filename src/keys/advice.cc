@@ -6,6 +6,7 @@
 #include <map>
 
 #include "keys/exact.h"
+#include "keys/hull.h"
 
 namespace normscope {
 namespace {
@@ -19,11 +20,19 @@ struct Given {
   std::vector<std::size_t> kept;
   std::span<const double> offsets;  // empty also if they are all equal
   std::size_t dimensions;           // of the keys as given
-  bool reduced = false;             // some of these were left out
+  bool leaves_flat = false;         // a factor takes a key out of the flat in which the set was decided
 };
 
-Given given_as_decided(MatrixView<const double> keys, std::span<const double> offsets,
-                       const KeySet& decided) {
+// Whether multiples of a key stay in the flat in which the set was decided: a key of zeros adds no direction to it.
+bool holds_origin(MatrixView<const double> keys, const KeySet& decided, const KeyOptions& options) {
+  Matrix<double> with_zero(keys.rows + 1, keys.cols);
+  for (std::size_t i = 0; i < keys.rows; ++i) std::copy(keys[i].begin(), keys[i].end(), with_zero[i].begin());
+  return affine_hull(with_zero.view(), options.rank, options.unit_roundoff, options.smallest_rounding).rank ==
+         decided.rank;
+}
+
+Given given_as_decided(MatrixView<const double> keys, std::span<const double> offsets, const KeySet& decided,
+                       const KeyOptions& options) {
   Given given{{}, decided.kept, offsets, keys.cols};
   if (std::all_of(offsets.begin(), offsets.end(), [&](double b) { return b == offsets[0]; }))
     given.offsets = {};
@@ -32,7 +41,7 @@ Given given_as_decided(MatrixView<const double> keys, std::span<const double> of
     given.kept.resize(keys.cols);
     for (std::size_t c = 0; c < keys.cols; ++c) given.kept[c] = c;
   }
-  given.reduced = given.kept.size() < keys.cols;
+  given.leaves_flat = given.kept.size() < keys.cols && !holds_origin(keys, decided, options);
   given.points = Matrix<double>(keys.rows, given.kept.size());
   for (std::size_t i = 0; i < keys.rows; ++i)
     for (std::size_t c = 0; c < given.kept.size(); ++c) given.points(i, c) = keys(i, given.kept[c]);
@@ -146,9 +155,10 @@ KeyAdvice advice_for(const Given& given, std::size_t i, const KeyVerdict& decide
       return std::nullopt;
     }
   };
-  if (given.reduced) {
+  if (given.leaves_flat) {
     add_reason(
-        "A factor may take the key out of the flat in which the set was decided: no threshold is told.");
+        "The keys lie in a flat beside the origin, out of which every factor but 1 takes the key: no threshold is "
+        "told.");
   } else if (std::all_of(point.begin(), point.end(), [](double x) { return x == 0; })) {
     add_reason("No factor moves a key of zeros.");
   } else if (const auto scale = reach(Change::scale)) {
@@ -242,7 +252,7 @@ SetAdvice advise(MatrixView<const double> keys, std::span<const double> offsets,
     if (verdict == Verdict::tied || verdict == Verdict::unselectable) needed.push_back(i);
   }
   if (needed.empty()) return advice;
-  const Given given = given_as_decided(keys, offsets, decided);
+  const Given given = given_as_decided(keys, offsets, decided, options);
   executor.for_each(needed.size(), [&](std::size_t k) {
     advice.keys[needed[k]] = advice_for(given, needed[k], decided.keys[needed[k]], options);
   });

@@ -97,14 +97,30 @@ std::vector<double> lift_of(const PlacedKeys& set) {
   return {rows.data(), rows.data() + rows.size()};
 }
 
+constexpr double kExact = 1e-6;  // of a margin: what a search may be short of it
+
+// Where columns differ so much in size that lengths in the frame are not those of the keys. framed: what the margin
+// is there at most.
+void say_if_inexact(const PlacedKeys& set, double framed, KeyVerdict& result) {
+  result.margin_at_most.reset();
+  if (set.options.margins != Margins::exact || set.hull.length_error < kExact) return;
+  const double most = set.at_most(framed);
+  result.margin_at_most = most > 0 ? most : std::numeric_limits<double>::max();
+}
+
 // The widest margin; where that is beyond the effort, what the search knows of it.
 ExactMargin widest_margin(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerdict& result) {
   try {
     Effort effort(set.options.exact_effort);
-    return exact_margin(set.exact_points.view(), set.exact_offsets, key, lift_of(set), found.hint, effort);
+    ExactMargin margin =
+        exact_margin(set.exact_points.view(), set.exact_offsets, key, lift_of(set), found.hint, effort);
+    const double framed = margin.margin / set.hull.unit;
+    margin.margin = set.at_least(framed);
+    say_if_inexact(set, framed * (1 + 1e-12), result);
+    return margin;
   } catch (const BeyondEffort&) {
-    if (found.at_most > 0) result.margin_at_most = found.at_most * set.hull.unit;
-    return {found.margin * set.hull.unit, {}};
+    if (const double most = set.at_most(found.at_most); most > 0) result.margin_at_most = most;
+    return {set.at_least(found.margin), {}};
   }
 }
 
@@ -146,7 +162,8 @@ bool certify(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerd
   const double needed = set.robust_beyond(key);
   if (found.kind == Found::Kind::selectable) {
     result.verdict = Verdict::selectable;
-    result.margin = found.margin * set.hull.unit;
+    result.margin = set.at_least(found.margin);
+    say_if_inexact(set, found.at_most > 0 ? found.at_most : found.margin / (1 - kExact), result);
     result.robust = found.margin > needed;
     if (set.options.certificates || set.options.exact || set.options.query_norm)
       result.witness = witness(set, found.query, found.margin, key);
@@ -160,7 +177,7 @@ bool certify(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerd
     return holds;
   }
   result.verdict = Verdict::unselectable;
-  result.depth = found.radius * set.hull.unit;
+  result.depth = set.at_least(found.radius);
   result.robust = found.radius > needed && set.cover_can_be_robust();
   if (set.options.certificates || set.options.exact) result.cover = found.cover;
   if (!set.options.exact) return true;
@@ -204,7 +221,7 @@ KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& 
   } catch (const BeyondEffort&) {
     KeyVerdict unknown;
     unknown.verdict = Verdict::undecided;
-    if (found.at_most > 0) unknown.margin_at_most = found.at_most * set.hull.unit;
+    if (const double most = set.at_most(found.at_most); most > 0) unknown.margin_at_most = most;
     return unknown;
   }
   KeyVerdict result;
@@ -233,7 +250,7 @@ KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& 
     result.margin = widest.margin;
     take_witness(set, exact, widest.query, key, result);
   } else if (exact.verdict == Verdict::unselectable) {
-    result.depth = measured_depth(set, key, search, likely) * set.hull.unit;
+    result.depth = set.at_least(measured_depth(set, key, search, likely));
   }
   const double needed = set.robust_beyond(key) * set.hull.unit;
   result.robust =

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "keys/panels-inl.h"
 #include "keys/search.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -33,17 +34,6 @@ constexpr std::size_t kCorralLanes = hn::MaxLanes(CorralTag());
 
 constexpr std::size_t padded(std::size_t count) {
   return (count + 7) / 8 * 8;
-}
-
-HWY_INLINE double dot(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, std::size_t count) {
-  const CorralTag tag;
-  auto sum = hn::Zero(tag);
-  std::size_t c = 0;
-  for (; c + kCorralLanes <= count; c += kCorralLanes)
-    sum = hn::MulAdd(hn::LoadU(tag, a + c), hn::LoadU(tag, b + c), sum);
-  double total = hn::GetLane(hn::SumOfLanes(tag, sum));
-  for (; c < count; ++c) total += a[c] * b[c];
-  return total;
 }
 
 // out[0, columns) = Σ_r coefficients[r] · matrix[r, 0 … columns). Whole vectors are read and written, so rows

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <numeric>
 
+#include "core/run_pieces.h"
 #include "keys/certify.h"
 #include "keys/exact.h"
 #include "keys/placed.h"
+#include "keys/products.h"
 #include "keys/search.h"
 #include "keys/spread_order.h"
 #include "keys/weight.h"
@@ -24,10 +27,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kSmallSet = 192;       // up to here all keys are scanned every time
 constexpr std::size_t kPiece = 16;           // keys decided by one task
 constexpr std::size_t kManyDimensions = 24;  // from here on a key's rivals are its own, not the whole set's
-// Blocks of keys, each of which offers its best rival in a pass over all keys, and how many offers are taken:
-// the longer a pass takes, the more it should bring.
-constexpr std::size_t kLargeSet = 2048;
-constexpr std::size_t kBlocks = 32, kBlocksOfLarge = 128, kOffers = 12, kOffersOfLarge = 48;
+// Rivals taken from a pass over all keys: the longer it takes, the more it should bring.
+constexpr std::size_t kLargeSet = 2048, kOffers = 12, kOffersOfLarge = 48;
 constexpr double kWeightGap = 1e-12;  // of the logarithm of a largest weight
 constexpr std::size_t kFirstRound = 64, kLargestRound = 4096;
 
@@ -62,7 +63,6 @@ class SetDecider {
       : placed_(keys, offsets, options),
         executor_(executor),
         distinct_(placed_.distinct()),
-        blocks_(placed_.distinct() < kLargeSet ? kBlocks : kBlocksOfLarge),
         offers_(placed_.distinct() < kLargeSet ? kOffers : kOffersOfLarge) {}
 
   KeySet run() {
@@ -91,13 +91,15 @@ class SetDecider {
     if (placed_.options.prefix || placed_.options.query_norm) {
       std::optional<WeightSearch> weights;
       if (placed_.options.query_norm) weights.emplace(weights_of_keys());
-      executor_.for_each((placed_.keys.rows + kPiece - 1) / kPiece, [&](std::size_t piece) {
-        const auto search = make_key_search(placed_.frame, Margins::bound);
-        for (std::size_t i = piece * kPiece; i < std::min(placed_.keys.rows, (piece + 1) * kPiece); ++i) {
-          if (placed_.options.prefix) look_at_prefixes(i, *search, set.keys[i]);
-          if (weights) add_largest_weight(*weights, i, set.keys[i]);
-        }
-      });
+      const std::vector<std::size_t> all = in_order(placed_.keys.rows);
+      for_pieces({"prefixes and weights", all}, set.keys,
+                 [&](std::size_t, std::span<const std::size_t> keys) {
+                   const auto search = make_key_search(placed_.frame, Margins::bound);
+                   for (const std::size_t i : keys) {
+                     if (placed_.options.prefix) look_at_prefixes(i, *search, set.keys[i]);
+                     if (weights) add_largest_weight(*weights, i, set.keys[i]);
+                   }
+                 });
     }
     for (const KeyVerdict& key : set.keys) {
       count(set.counts, key.verdict);
@@ -125,24 +127,31 @@ class SetDecider {
     }
   }
 
+  static std::vector<std::size_t> in_order(std::size_t count) {
+    std::vector<std::size_t> all(count);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+  }
+
   void decide_distinct() {
     const std::size_t m = distinct_.size();
     if (m <= kSmallSet) {
-      executor_.for_each((m + kPiece - 1) / kPiece, [&](std::size_t piece) {
+      const std::vector<std::size_t> all = in_order(m);
+      for_pieces({"keys", all, {}, true}, distinct_, [&](std::size_t, std::span<const std::size_t> keys) {
         const auto search = make_key_search(placed_.frame, placed_.options.margins);
-        for (std::size_t k = piece * kPiece; k < std::min(m, (piece + 1) * kPiece); ++k)
-          decide_one(k, *search, nullptr);
-        report(std::min(kPiece, m - piece * kPiece));
+        for (const std::size_t k : keys) decide_one(k, *search, nullptr);
       });
       return;
     }
     // Far keys first: they are likely vertices, and vertices are what near keys are covered by.
     std::vector<double> size(m);
     for (std::size_t k = 0; k < m; ++k) size[k] = placed_.distance(k);
-    std::vector<std::size_t> order(m);
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<std::size_t> order = in_order(m);
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return size[a] != size[b] ? size[a] > size[b] : a < b; });
+    if (placed_.options.margins == Margins::bound && !placed_.frame.offsets &&
+        placed_.frame.dimension >= kManyDimensions)
+      centre_scores_ = highest_centre_scores(placed_.frame, order, executor_);
     if (placed_.frame.dimension >= kManyDimensions) return decide_alone(order);
     LikelyVertices likely;
     likely.panels = RoughPanels(placed_.frame.dimension);
@@ -152,14 +161,12 @@ class SetDecider {
     std::vector<std::vector<std::size_t>> discovered;
     for (std::size_t begin = 0, round = kFirstRound; begin < m;
          begin += round, round = std::min(2 * round, kLargestRound)) {
-      const std::size_t end = std::min(m, begin + round), pieces = (end - begin + kPiece - 1) / kPiece;
-      discovered.assign(pieces, {});
-      executor_.for_each(pieces, [&](std::size_t piece) {
-        decide_piece(
-            std::span(order).subspan(begin + piece * kPiece, std::min(kPiece, end - begin - piece * kPiece)),
-            likely, discovered[piece]);
-        report(std::min(kPiece, end - begin - piece * kPiece));
-      });
+      const std::size_t end = std::min(m, begin + round);
+      discovered.assign((end - begin + kPiece - 1) / kPiece, {});
+      for_pieces({"keys", std::span(order).subspan(begin, end - begin), {}, true, &discovered}, distinct_,
+                 [&](std::size_t piece, std::span<const std::size_t> keys) {
+                   decide_piece(keys, likely, discovered[piece]);
+                 });
       if (end == m) break;
       for (const auto& keys : discovered)
         for (std::size_t k : keys) likely.add(k, placed_.frame);
@@ -171,12 +178,60 @@ class SetDecider {
   // In many dimensions no key helps another (decide_together), and near keys take many times as long as far
   // ones. Pieces are of like keys, and spread over the work, so that progress tells how much of it is done.
   void decide_alone(std::span<const std::size_t> order) {
-    const std::vector<std::size_t> pieces = spread_order((order.size() + kPiece - 1) / kPiece);
-    executor_.for_each(pieces.size(), [&](std::size_t turn) {
-      const std::size_t begin = pieces[turn] * kPiece, size = std::min(kPiece, order.size() - begin);
-      decide_together(order.subspan(begin, size));
-      report(size);
+    for_pieces({"keys", order, spread_order((order.size() + kPiece - 1) / kPiece), true}, distinct_,
+               [&](std::size_t, std::span<const std::size_t> keys) { decide_together(keys); });
+  }
+
+  // Keys to be decided, kPiece at a time.
+  struct Cut {
+    const char* name;
+    std::span<const std::size_t> keys;
+    std::vector<std::size_t> turns =
+        {};             // the order in which threads take pieces; empty: one after the other
+    bool told = false;  // whether progress is
+    std::vector<std::vector<std::size_t>>* discovered = nullptr;  // by each piece, besides verdicts
+  };
+  // What comes back of a piece from another process.
+  struct DecidedPiece {
+    std::vector<KeyVerdict> verdicts;
+    std::vector<std::size_t> discovered;
+  };
+
+  // body(piece, keys) writes verdicts[key] of these keys, on threads of this process or in others.
+  template <class Body>
+  void for_pieces(const Cut& cut, std::vector<KeyVerdict>& verdicts, const Body& body) {
+    const std::size_t pieces = (cut.keys.size() + kPiece - 1) / kPiece;
+    const auto keys_of = [&](std::size_t piece) {
+      return cut.keys.subspan(piece * kPiece, std::min(kPiece, cut.keys.size() - piece * kPiece));
+    };
+    if (executor_.pieces() == nullptr) {
+      executor_.for_each(pieces, [&](std::size_t turn) {
+        const std::size_t piece = cut.turns.empty() ? turn : cut.turns[turn];
+        body(piece, keys_of(piece));
+        if (cut.told) report(keys_of(piece).size());
+      });
+      return;
+    }
+    PieceWork work{cut.name, {}, true, {}, {}};
+    // Keys that come late are near the centre, where nothing is settled at a glance.
+    for (std::size_t piece = 0; piece < pieces; ++piece)
+      work.costs.push_back(static_cast<double>(keys_of(piece).size()) *
+                           (1 + static_cast<double>(piece) / static_cast<double>(pieces)));
+    work.finished = [&](std::size_t piece) {
+      if (cut.told) report(keys_of(piece).size());
+    };
+    auto decided = run_pieces<DecidedPiece>(executor_, work, [&](std::size_t piece, const Executor&) {
+      body(piece, keys_of(piece));
+      DecidedPiece result;
+      for (const std::size_t key : keys_of(piece)) result.verdicts.push_back(verdicts[key]);
+      if (cut.discovered != nullptr) result.discovered = (*cut.discovered)[piece];
+      return result;
     });
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      for (std::size_t k = 0; k < keys_of(piece).size(); ++k)
+        verdicts[keys_of(piece)[k]] = std::move(decided[piece].verdicts.at(k));
+      if (cut.discovered != nullptr) (*cut.discovered)[piece] = std::move(decided[piece].discovered);
+    }
   }
 
   void report(std::size_t keys) {
@@ -220,29 +275,33 @@ class SetDecider {
       std::unique_ptr<KeySearch> search;
     };
     std::vector<std::unique_ptr<Running>> running;  // searches point at their rivals: these must not move
-    std::vector<double> queries;
-    std::vector<std::size_t> skips;
+    std::vector<double> queries, limits;
     for (std::size_t key : keys) {
+      if (!centre_scores_.empty() && settle(key, centre_scores_[key])) continue;
+      running.push_back(std::make_unique<Running>());
+      running.back()->key = key;
+      running.back()->rivals.panels = RoughPanels(f);
       const auto point = placed_.frame.points[key];
       queries.insert(queries.end(), point.begin(), point.end());
       if (placed_.frame.offsets) queries.back() = std::max(queries.back(), 0.0);
-      skips.push_back(key);
+      limits.push_back(level_of_rivals(std::span(queries).last(f)));
     }
-    std::vector<TopScore> top(blocks_ * keys.size());
-    top_scores_by_block(placed_.frame.all, queries.data(), f, skips, blocks_, top);
-    for (std::size_t k = 0; k < keys.size(); ++k) {
-      const TopScore best = best_of_blocks(top, k, keys.size());
-      if (placed_.options.margins == Margins::bound && !placed_.frame.offsets && settle(keys[k], best.score))
-        continue;
-      running.push_back(std::make_unique<Running>());
-      Running& each = *running.back();
-      each.key = keys[k];
-      each.rivals.panels = RoughPanels(f);
-      add_rivals(top, k, keys.size(), -kInfinity, each.rivals);
-      each.search = borrow_search();
-      each.search->start(question(each.key, &each.rivals, placed_.robust_beyond(each.key)));
-    }
-    while (true) {
+    if (running.empty()) return;
+    const SlicedPoints& all = points_for_passes();
+    for (bool first = true; true; first = false) {
+      auto listed = scores_above(all, {queries.data(), running.size(), f}, limits);
+      for (std::size_t k = 0; k < running.size(); ++k) {
+        Running& each = *running[k];
+        const double passing = first ? -kInfinity : each.search->passing_score();
+        const auto query = std::span(queries).subspan(k * f, f);
+        const TopScore top = take_rivals(listed[k], query, limits[k], passing, each.key, each.rivals);
+        if (!first) {
+          each.search->answer(top);
+          continue;
+        }
+        each.search = borrow_search();
+        each.search->start(question(each.key, &each.rivals, placed_.robust_beyond(each.key)));
+      }
       std::erase_if(running, [&](std::unique_ptr<Running>& each) {
         if (!each->search->run()) return false;
         settle(each->key, each->search->take(), *each->search, nullptr);
@@ -250,19 +309,73 @@ class SetDecider {
         return true;
       });
       if (running.empty()) return;
-      queries.clear(), skips.clear();
+      queries.clear(), limits.clear();
       for (const auto& each : running) {
         const auto query = each->search->query();
         queries.insert(queries.end(), query.begin(), query.end());
-        skips.push_back(each->key);
-      }
-      top.resize(blocks_ * running.size());
-      top_scores_by_block(placed_.frame.all, queries.data(), f, skips, blocks_, top);
-      for (std::size_t k = 0; k < running.size(); ++k) {
-        add_rivals(top, k, running.size(), running[k]->search->passing_score(), running[k]->rivals);
-        running[k]->search->answer(best_of_blocks(top, k, running.size()));
+        limits.push_back(each->search->level_score());
       }
     }
+  }
+
+  // A score that some of the keys exceed under the query, about twice as many as are taken as rivals, as far as
+  // keys spread over all of them tell.
+  double level_of_rivals(std::span<const double> query) const {
+    const std::size_t n = distinct_.size(), sample = std::min(n, std::max<std::size_t>(128, n / 16)),
+                      rank = std::min(sample - 1, std::max<std::size_t>(4, 2 * offers_ * sample / n));
+    std::vector<std::size_t> some(sample);
+    for (std::size_t k = 0; k < sample; ++k) some[k] = k * n / sample;
+    std::vector<double> scores(sample);
+    score_points(placed_.frame.points, query, some, scores);
+    std::nth_element(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(rank), scores.end(),
+                     std::greater<>());
+    return scores[rank];
+  }
+
+  // All keys, for passes in single precision; made when the first is needed.
+  const SlicedPoints& points_for_passes() {
+    std::call_once(passes_once_, [&] { passes_ = whole_points(placed_.frame.points); });
+    return passes_;
+  }
+
+  // The highest score of those listed, or the limit that all others are below, and which key has it. The best
+  // that exceed `passing` become rivals; where some do, what was not looked at counts with its bound.
+  TopScore take_rivals(std::vector<ListedScore>& listed, std::span<const double> query, double limit,
+                       double passing, std::size_t own, LikelyVertices& rivals) const {
+    TopScore top{limit, kNone};
+    std::vector<TopScore> above;
+    std::vector<std::size_t> keys;
+    std::vector<double> scores;
+    std::erase_if(listed, [&](const ListedScore& each) { return each.position == own; });
+    const auto look_at = [&](std::span<const ListedScore> some) {
+      keys.clear();
+      for (const ListedScore& each : some) keys.push_back(each.position);
+      scores.resize(keys.size());
+      score_points(placed_.frame.points, query, keys, scores);
+      for (std::size_t k = 0; k < keys.size(); ++k) {
+        if (scores[k] > top.score || (scores[k] == top.score && keys[k] < top.index))
+          top = {scores[k], keys[k]};
+        if (scores[k] > passing) above.push_back({scores[k], keys[k]});
+      }
+    };
+    const std::size_t look = std::min(listed.size(), 2 * offers_);
+    std::nth_element(listed.begin(), listed.begin() + static_cast<std::ptrdiff_t>(look), listed.end(),
+                     [](const ListedScore& a, const ListedScore& b) {
+                       return a.bound != b.bound ? a.bound > b.bound : a.position < b.position;
+                     });
+    look_at(std::span(listed).first(look));
+    if (above.empty()) {
+      look_at(std::span(listed).subspan(look));
+    } else {
+      for (const ListedScore& each : std::span(listed).subspan(look))
+        top.score = std::max(top.score, each.bound);
+    }
+    std::sort(above.begin(), above.end(), [](const TopScore& a, const TopScore& b) {
+      return a.score != b.score ? a.score > b.score : a.index < b.index;
+    });
+    if (above.size() > offers_) above.resize(offers_);
+    for (const TopScore& each : above) rivals.add(each.index, placed_.frame);
+    return top;
   }
 
   // In many dimensions a search holds megabytes, which cost more to get from the system than a key takes.
@@ -282,27 +395,6 @@ class SetDecider {
     search->forget();
     const std::lock_guard lock(idle_mutex_);
     idle_.push_back(std::move(search));
-  }
-
-  TopScore best_of_blocks(std::span<const TopScore> top, std::size_t k, std::size_t queries) const {
-    TopScore best = top[k];
-    for (std::size_t b = 1; b < blocks_; ++b)
-      if (top[b * queries + k].score > best.score) best = top[b * queries + k];
-    return best;
-  }
-
-  // The blocks' winners that score above `passing`, the best first, as many as are taken.
-  void add_rivals(std::span<const TopScore> top, std::size_t k, std::size_t queries, double passing,
-                  LikelyVertices& rivals) const {
-    std::vector<TopScore> above;
-    for (std::size_t b = 0; b < blocks_; ++b)
-      if (const TopScore& winner = top[b * queries + k]; winner.index != kNone && winner.score > passing)
-        above.push_back(winner);
-    std::sort(above.begin(), above.end(), [](const TopScore& a, const TopScore& b) {
-      return a.score != b.score ? a.score > b.score : a.index < b.index;
-    });
-    if (above.size() > offers_) above.resize(offers_);
-    for (const TopScore& winner : above) rivals.add(winner.index, placed_.frame);
   }
 
   void settle_from_centre(std::span<const std::size_t> keys, const LikelyVertices& likely,
@@ -485,9 +577,11 @@ class SetDecider {
     return found.kind == Found::Kind::selectable ? Verdict::selectable : Verdict::unselectable;
   }
 
-  // Whether queries of the norm asked about can make something of what the hull leaves out.
+  // Whether queries of the norm asked about can make something of what the hull leaves out, or have another norm
+  // there.
   bool weights_see_noise() const {
-    return placed_.hull.reduced() && 2 * *placed_.options.query_norm * placed_.hull.noise > kWeightGap;
+    return placed_.hull.reduced() && (2 * *placed_.options.query_norm * placed_.hull.noise > kWeightGap ||
+                                      placed_.hull.length_error > kWeightGap);
   }
 
   // All keys count in the softmax, equal ones too; orthonormal frame coordinates keep ‖q‖ and q·(k_j − k_i),
@@ -529,7 +623,10 @@ class SetDecider {
   const PlacedKeys placed_;
   const Executor& executor_;
   std::vector<KeyVerdict> distinct_;
-  const std::size_t blocks_, offers_;
+  const std::size_t offers_;
+  std::once_flag passes_once_;
+  SlicedPoints passes_;
+  std::vector<double> centre_scores_;  // no other key scores higher under q = k_i − centre; empty: not known
   std::atomic<std::size_t> done_ = 0;
   std::mutex idle_mutex_;
   std::vector<std::unique_ptr<KeySearch>> idle_;
@@ -635,8 +732,15 @@ std::vector<KeySet> decide_key_sets(std::span<const MatrixView<const double>> se
     return SetDecider(sets[s], offsets_of(s), options_of[options.errors.empty() ? 0 : s], threads).run();
   };
   std::vector<KeySet> results(sets.size());
+  // Processes must cut alike, whatever their threads.
+  constexpr std::size_t many = 8;
+  if (executor.pieces() != nullptr && sets.size() >= many) {
+    PieceWork work{"sets of keys", {}, true, {}, {}};
+    for (const auto& set : sets) work.costs.push_back(static_cast<double>(set.rows * set.cols));
+    return run_pieces<KeySet>(executor, work, decided);
+  }
   // Many sets: one task each. Few: the threads share the keys of one set. The results are the same.
-  if (sets.size() >= 2 * static_cast<std::size_t>(executor.threads())) {
+  if (executor.pieces() == nullptr && sets.size() >= 2 * static_cast<std::size_t>(executor.threads())) {
     const Executor alone(1);
     executor.for_each(sets.size(), [&](std::size_t s) { results[s] = decided(s, alone); });
   } else {

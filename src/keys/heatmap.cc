@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "core/run_pieces.h"
 #include "normscope/error.h"
 #include "normscope/keys.h"
 #include "normscope/matrix.h"
@@ -147,20 +147,22 @@ void require_norm_fits(const HeatmapOptions& options) {
   }
 }
 
-// Pieces of about equal work, the largest first so that no thread is left alone with one at the end. How the
-// work is cut does not change the result: counts are integers.
+// Coordinates of the keys of a cell.
+std::size_t size_of(const Heatmap& heatmap, std::size_t cell) {
+  return heatmap.n[cell % heatmap.n.size()] * heatmap.d[cell / heatmap.n.size()];
+}
+
+// Pieces of about equal work. How the work is cut does not change the result: counts are integers.
 std::vector<Piece> cut(const Heatmap& heatmap, std::size_t draws) {
-  constexpr std::size_t kWork = 20'000;  // coordinates of keys: tens of milliseconds at most
-  const auto size_of = [&](std::size_t cell) {
-    return heatmap.n[cell % heatmap.n.size()] * heatmap.d[cell / heatmap.n.size()];
-  };
-  std::vector<std::size_t> order(heatmap.n.size() * heatmap.d.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return size_of(a) > size_of(b); });
+  constexpr std::size_t kLeast = 20'000;  // coordinates of keys: tens of milliseconds at most
+  constexpr std::size_t kMostPieces = 20'000;
+  const std::size_t cells = heatmap.n.size() * heatmap.d.size();
+  double all = 0;
+  for (std::size_t cell = 0; cell < cells; ++cell) all += static_cast<double>(size_of(heatmap, cell) * draws);
+  const std::size_t work = std::max(kLeast, static_cast<std::size_t>(all / kMostPieces));
   std::vector<Piece> pieces;
-  for (const std::size_t cell : order) {
-    const std::size_t run = std::max<std::size_t>(1, kWork / size_of(cell));
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    const std::size_t run = std::max<std::size_t>(1, work / size_of(heatmap, cell));
     for (std::size_t first = 0; first < draws; first += run) {
       pieces.push_back({cell, first, std::min(draws, first + run)});
     }
@@ -189,6 +191,17 @@ KeyInit parse_key_init(std::string_view name) {
   throw InputError(fmt::format("There is no init '{}'; use normal, uniform or xavier.", name));
 }
 
+Matrix<double> heatmap_keys(const HeatmapOptions& options, std::size_t n, std::size_t d, std::size_t draw) {
+  require_sizes({n}, "n", HeatmapOptions::most_keys);
+  require_sizes({d}, "d", HeatmapOptions::most_dimensions);
+  if (draw >= HeatmapOptions::most_draws)
+    throw InputError(fmt::format("Draws are numbered from 0 to {}.", HeatmapOptions::most_draws - 1));
+  HeatmapOptions one = options;
+  one.d = {d};
+  require_norm_fits(one);
+  return make_keys(n, d, draw, options);
+}
+
 Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
                     const std::function<void(std::size_t, std::size_t)>& progress) {
   require_sizes(options.n, "n", HeatmapOptions::most_keys);
@@ -201,23 +214,29 @@ Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
   Heatmap heatmap{options.n, options.d, {}};
   const std::size_t across = options.n.size(), cells = across * options.d.size();
   const std::vector<Piece> pieces = cut(heatmap, options.draws);
-  std::vector<Counts> counted(pieces.size());
   std::atomic<std::size_t> done = 0;
-  const auto count_piece = [&](std::size_t index, const Executor& inner) {
-    const Piece& piece = pieces[index];
-    for (std::size_t draw = piece.first; draw < piece.last; ++draw) {
-      counted[index] +=
-          count_draw(options.n[piece.cell % across], options.d[piece.cell / across], draw, options, inner);
-      const std::size_t finished = done.fetch_add(1) + 1;
-      if (progress) progress(finished, cells * options.draws);
-    }
+  PieceWork work{fmt::format("heat map of {}", name_of(options.norm)), {}, true, {}, {}};
+  for (const Piece& piece : pieces)
+    work.costs.push_back(static_cast<double>(size_of(heatmap, piece.cell) * (piece.last - piece.first)));
+  const auto tell = [&](std::size_t draws) {
+    const std::size_t finished = done.fetch_add(draws) + draws;
+    if (progress) progress(finished, cells * options.draws);
   };
-  if (pieces.size() < static_cast<std::size_t>(executor.threads())) {  // few large sets: threads inside each
-    for (std::size_t index = 0; index < pieces.size(); ++index) count_piece(index, executor);
-  } else {
-    const Executor alone(1);
-    executor.for_each(pieces.size(), [&](std::size_t index) { count_piece(index, alone); });
-  }
+  // Of draws as they are made, or where pieces may be done elsewhere, of these.
+  const bool here = executor.pieces() == nullptr;
+  work.finished = [&](std::size_t index) {
+    if (!here) tell(pieces[index].last - pieces[index].first);
+  };
+  const auto counted = run_pieces<Counts>(executor, work, [&](std::size_t index, const Executor& inside) {
+    const Piece& piece = pieces[index];
+    Counts counts;
+    for (std::size_t draw = piece.first; draw < piece.last; ++draw) {
+      counts +=
+          count_draw(options.n[piece.cell % across], options.d[piece.cell / across], draw, options, inside);
+      if (here) tell(1);
+    }
+    return counts;
+  });
 
   std::vector<Counts> totals(cells);
   for (std::size_t index = 0; index < pieces.size(); ++index) totals[pieces[index].cell] += counted[index];

@@ -1,10 +1,14 @@
 #include "keys/hull.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 
 #include "core/decompose.h"
+#include "core/gemm.h"
 
 namespace normscope {
 namespace {
@@ -25,8 +29,11 @@ constexpr Allowance kRoundedOnce = {2, 2, 12, 3, 20}, kRoundedOften = {4, 8, 40,
 constexpr double kFewBits = 0x1p-16;  // unit roundoff above which numbers count as of few bits
 constexpr double kPerTerm = 10;       // √max(n, d) times this is `product` where it is more, for long sums,
 constexpr double kMostProduct = 500;  // up to here
-constexpr double kInformation = 1700;  // information stands 1000 roundings out, which is 1732 here
-constexpr double kDecomposition = 8;   // error of singular values, in units of 2^-53 of the largest
+constexpr double kInformation = 1700;   // information stands 1000 roundings out, which is 1732 here
+constexpr double kFewestResiduals = 6;  // of the other keys, to judge by them how far one is out
+constexpr double kLeastOwn = 0.1;       // of a key's distance from a flat that it drags along, to be told
+constexpr double kDecomposition = 8;    // error of singular values, in units of 2^-53 of the largest
+constexpr double kDoubted = 64;         // in the same units: values below this are computed anew
 
 double largest_magnitude(MatrixView<const double> keys) {
   double largest = 0;
@@ -43,6 +50,11 @@ double power_of_two_near(double value) {
 // The most that rounding to nearest does to a number: half a unit in its last place. In units of a power of
 // two, since it may be less than doubles hold.
 double half_ulp(double value, double unit, double unit_roundoff, double smallest_rounding) {
+  if (std::isnormal(value)) {  // the power of two below it: its exponent without the rest
+    constexpr std::uint64_t kExponent = 0x7ff0000000000000;
+    const auto power = std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & kExponent);
+    return std::max(unit_roundoff * (power / unit), smallest_rounding / unit);
+  }
   return std::max(value == 0 ? 0 : std::ldexp(unit_roundoff, std::ilogb(value) - std::ilogb(unit)),
                   smallest_rounding / unit);
 }
@@ -78,21 +90,19 @@ struct Rounding {
         errors(i, c) = half_ulp(keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)), scales[c],
                                 unit_roundoff, smallest);
     if (!once() && mean.cwiseAbs().maxCoeff() <= kCentred * unit_roundoff) finest = 1;
-    key.setOnes(n);
-    measure_columns();
-    measure_keys();
-    even = key.maxCoeff() <= kUneven && key.minCoeff() * kUneven >= 1 && !has_uneven_column();
-    if (even) {
-      key.setOnes(n);
-      return;
-    }
-    for (int round = 0; round < 4; ++round) measure_columns(), measure_keys();
-    measure_columns();
+    measure();
   }
   // In rms, of an entry in units of its column and key.
   double relative(Eigen::Index i, Eigen::Index c) const {
     const double error = errors(i, c) / (std::sqrt(3.0) * key[i]);
     return error > grain[c] ? error / grain[c] : 1.0;
+  }
+  // In rms, of all entries of a key, in units of the columns; not finer than the key counts as.
+  double of_key(Eigen::Index i) const {
+    double squares = 0;
+    for (Eigen::Index c = 0; c < grain.size(); ++c)
+      if (grain[c] > 0) squares += std::pow(errors(i, c) / grain[c], 2) / 3;
+    return std::max(1.0, std::sqrt(squares / static_cast<double>(grain.size())) / key[i]);
   }
   bool once() const { return unit_roundoff > kFewBits; }
   Allowance allowance() const { return once() ? kRoundedOnce : kRoundedOften; }
@@ -103,6 +113,18 @@ struct Rounding {
   }
 
  private:
+  void measure() {
+    key.setOnes(errors.rows());
+    measure_columns();
+    measure_keys();
+    even = key.maxCoeff() <= kUneven && key.minCoeff() * kUneven >= 1 && !has_uneven_column();
+    if (even) {
+      key.setOnes(errors.rows());
+      return;
+    }
+    for (int round = 0; round < 4; ++round) measure_columns(), measure_keys();
+    measure_columns();
+  }
   void measure_columns() {
     for (Eigen::Index c = 0; c < grain.size() || c == 0; ++c) {
       if (c == 0) grain.setZero(errors.cols());
@@ -126,14 +148,17 @@ struct Rounding {
   }
   // A key that is large in few columns only, as massive activations are.
   bool has_uneven_column() const {
-    std::vector<double> column(static_cast<std::size_t>(errors.rows()));
-    const auto half = column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2);
-    for (Eigen::Index c = 0; c < errors.cols(); ++c) {
-      for (Eigen::Index i = 0; i < errors.rows(); ++i) column[static_cast<std::size_t>(i)] = errors(i, c);
-      std::nth_element(column.begin(), half, column.end());
-      if (*half > 0 && errors.col(c).maxCoeff() > kUnevenColumn * *half) return true;
-    }
-    return false;
+    // The middle entry of a column is below a limit if more than half of them are.
+    const Eigen::RowVectorXd largest = errors.colwise().maxCoeff();
+    Eigen::RowVectorXd small = Eigen::RowVectorXd::Zero(errors.cols()), zero = small;
+    for (Eigen::Index i = 0; i < errors.rows(); ++i)
+      for (Eigen::Index c = 0; c < errors.cols(); ++c) {
+        small[c] += kUnevenColumn * errors(i, c) < largest[c] ? 1 : 0;
+        zero[c] += errors(i, c) == 0 ? 1 : 0;
+      }
+    const Eigen::Index middle = errors.rows() / 2;
+    const auto half = static_cast<double>(middle);
+    return ((small.array() > half) && (zero.array() <= half)).any();
   }
 };
 
@@ -144,6 +169,17 @@ RowMatrix about_mean(RowMatrix rows, const Eigen::RowVectorXd& weights) {
   return rows;
 }
 
+// XᵀX.
+Eigen::MatrixXd gram_of(const Eigen::Ref<const RowMatrix>& x) {
+  const auto n = static_cast<std::size_t>(x.rows()), d = static_cast<std::size_t>(x.cols());
+  const RowMatrix transposed = x.transpose();
+  Eigen::MatrixXd gram(x.cols(), x.cols());
+  const OneThreadPerProduct one_thread;
+  multiply<double>(1, {transposed.data(), d, n}, {transposed.data(), d, n}, Transpose::yes, 0,
+                   MatrixView<double>(gram.data(), d, d));
+  return gram;
+}
+
 // Proof that all singular values of X exceed `least`, from XᵀX or a part of it (more rows only add): XᵀX − τI
 // is positive definite with τ above least² and above what the rounding of the product and of the factors can
 // hide.
@@ -152,39 +188,82 @@ bool all_exceed(Eigen::MatrixXd gram, double least) {
   return cholesky(gram).positive;
 }
 
-// Keeps the first directions up to the last in which a single key stands out of the flat: farther, over all
-// directions to be left out, than rounding can take it, its entries erring independently or, at worst, all to
-// the same side, and farther than half of the other keys go. (Over all: with fewer keys than directions a
-// singular vector of mere rounding points at a single key.) x: keys in units of the grain.
-Eigen::Index directions_with_outliers(const RowMatrix& x, const Eigen::MatrixXd& directions,
+// Of what half of the keys keep within, or of their root mean square: a key that goes farther stands out. The more
+// directions, the more alike keys are in their distance.
+double times_the_others(const Allowance& allowance, Eigen::Index directions) {
+  return 2 + (allowance.others - 2) / std::sqrt(static_cast<double>(directions));
+}
+
+// How far each key lies from the flat of the others, if by more than they explain: a key drags the flat that is
+// fitted to all of them, so that it lies nearer to that than to theirs, and they lie off it. Of the distance r
+// to the fitted flat a key has 1 - h left, h its leverage; without it Σr² falls by r²/(1 - h) of its own. 0
+// for keys that are not far out, measured by what is left of the others in as many directions.
+Eigen::VectorXd distances_from_others(const RowMatrix& along, const RowMatrix& kept,
+                                      const Eigen::VectorXd& values, const Eigen::VectorXd& key,
+                                      double times) {
+  const Eigen::Index n = along.rows(), rank = kept.cols(), weak = along.cols();
+  Eigen::VectorXd distances = Eigen::VectorXd::Zero(n);
+  const double freedom = static_cast<double>(n - 2 - rank);  // of the others
+  if (freedom * static_cast<double>(weak) < kFewestResiduals || freedom < 1) return distances;
+  const double decomposition = kDecomposition * 0x1p-53 * values[0];
+  const Eigen::VectorXd centre = key.cwiseInverse().normalized();
+  const Eigen::VectorXd squares = along.rowwise().squaredNorm();
+  const double all = squares.sum();
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const double own = 1 - centre[i] * centre[i] -
+                       (kept.row(i).array() / values.head(rank).transpose().array()).square().sum();
+    const double others = std::max(0.0, all - squares[i] / own), distance = std::sqrt(squares[i]);
+    if (own > kLeastOwn && squares[i] / own > times * times * others / freedom)
+      distances[i] = std::max(0.0, distance - decomposition) / own;
+  }
+  return distances;
+}
+
+// How many of the directions from `rank` on are kept, up to the last in which a single key stands out of the
+// flat: farther, over all directions to be left out, than rounding can take it, its entries erring
+// independently or, at worst, all to the same side, and farther than half of the other keys go; or as far out
+// of the flat of the others as information is. (Over all, those without a singular value included: with fewer
+// keys than directions a singular vector of mere rounding points at a single key.) x: keys in units of the
+// grain.
+Eigen::Index directions_with_outliers(const RowMatrix& x, const Eigen::VectorXd& values,
+                                      const Eigen::MatrixXd& directions, Eigen::Index rank,
                                       const Rounding& rounding) {
-  const Eigen::Index n = x.rows(), d = directions.rows(), count = directions.cols();
-  if (count == 0) return 0;
+  const Eigen::Index n = x.rows(), d = directions.rows(), weak = directions.cols() - rank;
+  if (weak == 0) return 0;
   RowMatrix relative(n, d);
   for (Eigen::Index i = 0; i < n; ++i)
     for (Eigen::Index c = 0; c < d; ++c) relative(i, c) = rounding.relative(i, c);
+  RowMatrix along = x * directions.rightCols(weak);
+  const Allowance allowance = rounding.allowance();
+  const double others = times_the_others(allowance, weak);
+  const Eigen::VectorXd from_others =
+      distances_from_others(along, x * directions.leftCols(rank), values, rounding.key, others);
   // From the middle key, which one that stands out does not move.
-  RowMatrix along = x * directions;
   std::vector<double> sizes(static_cast<std::size_t>(n));
   const auto half = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-  for (Eigen::Index j = 0; j < count; ++j) {
+  for (Eigen::Index j = 0; j < weak; ++j) {
     for (Eigen::Index i = 0; i < n; ++i) sizes[static_cast<std::size_t>(i)] = along(i, j);
     std::nth_element(sizes.begin(), half, sizes.end());
     along.col(j).array() -= *half;
   }
-  const Eigen::VectorXd apart = (relative.cwiseAbs2() * directions.cwiseAbs2()).rowwise().sum().cwiseSqrt(),
-                        together = (relative * directions.cwiseAbs()).rowwise().norm() * std::sqrt(3.0);
+  Eigen::VectorXd apart, together;
+  if (directions.cols() == d) {
+    apart = (relative.cwiseAbs2() * directions.rightCols(weak).cwiseAbs2()).rowwise().sum().cwiseSqrt();
+    together = std::sqrt(3.0) * (relative * directions.rightCols(weak).cwiseAbs()).rowwise().norm();
+  } else {
+    const Eigen::VectorXd kept_of_columns = directions.leftCols(rank).cwiseAbs2().rowwise().sum();
+    apart = (relative.cwiseAbs2() * (1 - kept_of_columns.array()).cwiseMax(0.0).matrix()).cwiseSqrt();
+    together = std::sqrt(3.0) * relative.rowwise().norm();
+  }
   for (Eigen::Index i = 0; i < n; ++i) sizes[static_cast<std::size_t>(i)] = along.row(i).norm() / apart[i];
   std::nth_element(sizes.begin(), half, sizes.end());
-  const Allowance allowance = rounding.allowance();
-  // The more directions, the more alike keys are in their distance.
-  const double others = 2 + (allowance.others - 2) / std::sqrt(static_cast<double>(count));
   Eigen::Index kept = 0;
   for (Eigen::Index i = 0; i < n; ++i) {
     const double limit =
         std::max(allowance.key * std::min(4 * apart[i], together[i]), others * *half * apart[i]) +
         4 * 0x1p-53 * x.row(i).norm();
-    if (along.row(i).norm() <= limit * (1 + 1e-9)) continue;
+    const bool informs = from_others[i] > kInformation * rounding.of_key(i);
+    if (along.row(i).norm() <= limit * (1 + 1e-9) && !informs) continue;
     Eigen::Index strongest = 0;
     along.row(i).cwiseAbs().maxCoeff(&strongest);
     kept = std::max(kept, strongest + 1);
@@ -223,6 +302,53 @@ Eigen::Index directions_above_rounding(const Eigen::VectorXd& values, const Eige
     if (values[r - 1] >= widest * values[r]) widest = values[r - 1] / values[r], at = r;
   }
   return at;
+}
+
+// The right singular vectors and values, the small values as precisely as products in doubles tell: the divide and
+// conquer method errs by some tens of 2^-53 of the largest, and sets some to 0. What is left of the matrix without the
+// left and right vectors of the large ones is decomposed on its own.
+RightSvd sharp_right_svd(const Eigen::MatrixXd& matrix) {
+  RightSvd spectrum = right_svd(matrix);
+  const Eigen::Index count = spectrum.values.size(),
+                     strong = (spectrum.values.array() > kDoubted * 0x1p-53 * spectrum.values[0]).count(),
+                     weak = count - strong;
+  if (strong == 0 || weak == 0) return spectrum;
+  const Eigen::MatrixXd left = householder_qr(matrix * spectrum.v.leftCols(strong)).thin_q();
+  Eigen::MatrixXd rest = matrix * spectrum.v.rightCols(weak);
+  rest -= left * (left.transpose() * rest);
+  const RightSvd sharp = right_svd(rest);
+  spectrum.values.tail(weak) = sharp.values;
+  spectrum.v.rightCols(weak) = Eigen::MatrixXd(spectrum.v.rightCols(weak) * sharp.v);
+  return spectrum;
+}
+
+// How many directions there are with those in which a far smaller key than the others is out of their flat. Rows that
+// are measured in their own rounding let such a key pull the flat to itself, and nothing can be told of it; here none
+// counts more than the middle one. scaled: keys in units of the columns' scales.
+Eigen::Index directions_with_small_keys(const RowMatrix& scaled, const Eigen::RowVectorXd& column_unit,
+                                        const Rounding& rounding) {
+  const Eigen::Index n = scaled.rows(), d = scaled.cols();
+  const Eigen::VectorXd key = rounding.key.cwiseMax(1.0);
+  RowMatrix x = about_mean(scaled, key.cwiseAbs2().cwiseInverse().transpose());
+  x.array().colwise() /= key.array();
+  x.array().rowwise() /= column_unit.array();
+  const RightSvd spectrum = sharp_right_svd(n > d ? householder_qr(x).r() : Eigen::MatrixXd(x));
+  const Eigen::Index rank = directions_above_rounding(spectrum.values, spectrum.v, n, rounding),
+                     weak = spectrum.v.cols() - rank;
+  if (weak == 0) return rank;
+  const RowMatrix along = x * spectrum.v.rightCols(weak);
+  const Eigen::VectorXd distances =
+      distances_from_others(along, x * spectrum.v.leftCols(rank), spectrum.values, key,
+                            times_the_others(rounding.allowance(), weak));
+  Eigen::Index kept = 0;
+  for (Eigen::Index i = 0; i < n; ++i) {
+    if (rounding.key[i] * kUneven >= 1 || distances[i] <= kInformation * rounding.of_key(i) * rounding.key[i])
+      continue;
+    Eigen::Index strongest = 0;
+    along.row(i).cwiseAbs().maxCoeff(&strongest);
+    kept = std::max(kept, strongest + 1);
+  }
+  return rank + kept;
 }
 
 // What NumPy's matrix_rank makes of the centred keys, which it would hold in float32 at least.
@@ -275,6 +401,31 @@ std::vector<double> AffineHull::kept_query(std::span<const double> frame_query) 
   return result;
 }
 
+namespace {
+
+// What takes the kept coordinates to the frame, and by how much of it lengths come out wrong: exactly, they
+// would be those of lift times kept rows, which is the identity but for the rounding of the inverse.
+void measure_lift(AffineHull& hull) {
+  const auto rank = static_cast<Eigen::Index>(hull.rank);
+  Eigen::MatrixXd kept_rows(rank, rank);
+  for (Eigen::Index c = 0; c < rank; ++c)
+    kept_rows.row(c) = hull.basis.row(static_cast<Eigen::Index>(hull.kept[static_cast<std::size_t>(c)]));
+  hull.lift = inverse(kept_rows);
+  const double rounding = 2 * static_cast<double>(rank) * 0x1p-53;
+  const double error = (hull.lift * kept_rows - Eigen::MatrixXd::Identity(rank, rank)).norm() +
+                       rounding * (hull.lift.cwiseAbs() * kept_rows.cwiseAbs()).norm();
+  hull.length_error = std::isfinite(error) ? error : std::numeric_limits<double>::max();
+}
+
+void keep_first(AffineHull& hull, const PivotedQr& pivoted) {
+  hull.kept.resize(hull.rank);
+  for (std::size_t c = 0; c < hull.rank; ++c)
+    hull.kept[c] = static_cast<std::size_t>(pivoted.permutation.indices()[static_cast<Eigen::Index>(c)]);
+  std::sort(hull.kept.begin(), hull.kept.end());
+}
+
+}  // namespace
+
 AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double unit_roundoff,
                        double smallest_rounding) {
   const auto n = static_cast<Eigen::Index>(keys.rows), d = static_cast<Eigen::Index>(keys.cols);
@@ -298,20 +449,20 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   // Centre and spread, computed on scaled columns so that nothing overflows or vanishes.
   Eigen::RowVectorXd scales(d);
   RowMatrix scaled(n, d);
-  for (Eigen::Index c = 0; c < d; ++c) {
-    double top = 0;
-    for (std::size_t i = 0; i < keys.rows; ++i)
-      top = std::max(top, std::abs(keys(i, static_cast<std::size_t>(c))));
-    scales[c] = power_of_two_near(top);
-    for (Eigen::Index i = 0; i < n; ++i)
+  scales.setZero();
+  for (std::size_t i = 0; i < keys.rows; ++i)
+    for (Eigen::Index c = 0; c < d; ++c)
+      scales[c] = std::max(scales[c], std::abs(keys(i, static_cast<std::size_t>(c))));
+  for (Eigen::Index c = 0; c < d; ++c) scales[c] = power_of_two_near(scales[c]);
+  for (Eigen::Index i = 0; i < n; ++i)
+    for (Eigen::Index c = 0; c < d; ++c)
       scaled(i, c) = keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)) / scales[c];
-  }
   const Eigen::RowVectorXd mean = scaled.colwise().mean();
   hull.centre = mean.cwiseProduct(scales).transpose();
   RowMatrix x = about_mean(scaled, Eigen::RowVectorXd::Ones(n));
   const Eigen::RowVectorXd shares = scales / scale;  // of a column in the set; 0 where that is beyond doubles
   const double spread = (x.cwiseAbs().colwise().maxCoeff().array() * shares.array()).maxCoeff();
-  hull.unit = spread > 0 ? scale * power_of_two_near(spread) : scale;
+  hull.unit = spread > 0 ? std::min(scale * power_of_two_near(spread), 0x1p1023) : scale;
 
   // Columns in units of their rounding. Rounding alone, in m directions of n keys, has singular values of
   // about √n + √m at most in these units.
@@ -339,7 +490,7 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   const Eigen::RowVectorXd plain_unit = column_unit.cwiseProduct(shares);
   const Eigen::Index few = std::min(n, 4 * d + 16);
   if (n > d && rounding.even) {
-    const Eigen::MatrixXd gram = x.topRows(few).transpose() * x.topRows(few);
+    const Eigen::MatrixXd gram = gram_of(x.topRows(few));
     const double least =
                      std::max(rounding.product(n, d) * (root_n + root_d), std::sqrt(3.0) * root_n * root_d),
                  usual =
@@ -355,10 +506,13 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
 
   Eigen::MatrixXd small = x;
   if (n > d) small = householder_qr(x).r();
-  const RightSvd spectrum = right_svd(small);
+  const RightSvd spectrum = sharp_right_svd(small);
   const Eigen::VectorXd& values = spectrum.values;
   Eigen::Index rank = directions_above_rounding(values, spectrum.v, n, rounding);
-  rank += directions_with_outliers(x, spectrum.v.middleCols(rank, values.size() - rank), rounding);
+  rank += directions_with_outliers(x, values, spectrum.v, rank, rounding);
+  if (rounding.key.minCoeff() * kUneven < 1)
+    rank = std::max(rank, directions_with_small_keys(scaled, column_unit, rounding));
+  rank = std::min(rank, n - 1);
   if (rank > 0) hull.weakest = spread_of(values[rank - 1]);
   if (rank < values.size()) hull.left_out = spread_of(values[rank]);
   hull.tolerance =
@@ -370,19 +524,27 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   // first rows of R span the hull's directions.
   const PivotedQr pivoted = pivoted_qr(small);
   hull.rank = static_cast<std::size_t>(rank);
-  for (std::size_t c = 0; c < hull.rank; ++c)
-    hull.kept[c] = static_cast<std::size_t>(pivoted.permutation.indices()[static_cast<Eigen::Index>(c)]);
-  hull.kept.resize(hull.rank);
-  std::sort(hull.kept.begin(), hull.kept.end());
+  keep_first(hull, pivoted);
   hull.basis.resize(d, rank);
   hull.lift.resize(rank, rank);
   if (rank > 0) {
     const Eigen::MatrixXd rows = pivoted.r(rank) * pivoted.permutation.transpose() * plain_unit.asDiagonal();
     hull.basis = householder_qr(rows.transpose()).thin_q();
-    Eigen::MatrixXd kept_rows(rank, rank);
-    for (Eigen::Index c = 0; c < rank; ++c)
-      kept_rows.row(c) = hull.basis.row(static_cast<Eigen::Index>(hull.kept[static_cast<std::size_t>(c)]));
-    hull.lift = inverse(kept_rows);
+    measure_lift(hull);
+    // Columns of very different sizes: those that hold the directions best for their rounding may hold hardly
+    // any of their length. Others will do if they hold as many directions beyond doubt.
+    if (plain_unit.maxCoeff() > kUnevenColumn * plain_unit.minCoeff()) {
+      AffineHull longest = hull;
+      keep_first(longest, pivoted_qr(hull.basis.transpose()));
+      Eigen::MatrixXd columns(small.rows(), rank);
+      for (Eigen::Index c = 0; c < rank; ++c)
+        columns.col(c) = small.col(static_cast<Eigen::Index>(longest.kept[static_cast<std::size_t>(c)]));
+      const double surely =
+          2 * rounding.product(n, d) * (root_n + root_d) + kDecomposition * 0x1p-53 * values[0];
+      measure_lift(longest);
+      if (longest.length_error < hull.length_error && singular_values(columns).minCoeff() > surely)
+        hull = std::move(longest);
+    }
   }
   hull.off.resize(n);
   Eigen::VectorXd point(rank);

@@ -24,13 +24,14 @@ struct AffineHull {
   std::size_t matrix_rank = 0;  // what NumPy's matrix_rank makes of the centred keys
   double unit = 1;              // power of two; frame coordinates are in units of it
   std::vector<std::size_t>
-      kept;                // coordinates that parametrise the hull, ascending; all d if nothing is noise
-  Eigen::VectorXd centre;  // mean of the keys (d)
-  Eigen::MatrixXd basis;   // d × rank, orthonormal; unused if rank = d (then the frame is k − centre)
-  Eigen::MatrixXd lift;    // rank × rank: kept coordinates → frame coordinates; unused if rank = d
-  Eigen::VectorXd off;     // distance of each key from its place in the hull, in the keys' units
-  double noise = 0;        // the largest of them
-  double finest = 0;       // rms rounding of the column that is rounded most finely, in the keys' units
+      kept;                 // coordinates that parametrise the hull, ascending; all d if nothing is noise
+  Eigen::VectorXd centre;   // mean of the keys (d)
+  Eigen::MatrixXd basis;    // d × rank, orthonormal; unused if rank = d (then the frame is k − centre)
+  Eigen::MatrixXd lift;     // rank × rank: kept coordinates → frame coordinates; unused if rank = d
+  double length_error = 0;  // of lift: lengths in the frame are those in the hull to so much of them
+  Eigen::VectorXd off;      // distance of each key from its place in the hull, in the keys' units
+  double noise = 0;         // the largest of them
+  double finest = 0;        // rms rounding of the column that is rounded most finely, in the keys' units
 
   bool reduced() const { return rank < static_cast<std::size_t>(centre.size()); }
   // Orthonormal coordinates of a key in the hull, in units of `unit`.

@@ -30,6 +30,17 @@ constexpr std::size_t kParts = PanelsOf<T>::kWidth / kLanes<T>;
 template <class T>
 constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 
+HWY_INLINE double dot(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, std::size_t count) {
+  const Tag<double> tag;
+  auto sum = hn::Zero(tag);
+  std::size_t c = 0;
+  for (; c + kLanes<double> <= count; c += kLanes<double>)
+    sum = hn::MulAdd(hn::LoadU(tag, a + c), hn::LoadU(tag, b + c), sum);
+  double total = hn::GetLane(hn::SumOfLanes(tag, sum));
+  for (; c < count; ++c) total += a[c] * b[c];
+  return total;
+}
+
 // Scores of one panel under kQueries queries: score[k][part], part-th vector of the panel's lanes.
 template <std::size_t kQueries, class T>
 HWY_INLINE void score_panel(const T* HWY_RESTRICT panel, std::size_t dimension, const T* HWY_RESTRICT queries,
@@ -128,29 +139,26 @@ HWY_MAYBE_UNUSED void fold_queries(const PanelsOf<T>& points, std::size_t count,
 template <class T>
 HWY_MAYBE_UNUSED void many_top_scores(const PanelsOf<T>& points, std::size_t count, const T* queries,
                                       std::size_t stride, const std::size_t* skips, TopScore* best,
-                                      std::size_t query_count, std::size_t blocks) {
+                                      std::size_t query_count) {
   constexpr std::size_t kCacheBytes = std::size_t{256} << 10, width = PanelsOf<T>::kWidth;
   const std::size_t panels = (count + width - 1) / width;
   const std::size_t cached = std::max<std::size_t>(1, kCacheBytes / (points.stride() * sizeof(T)));
-  std::fill_n(best, blocks * query_count, TopScore{-std::numeric_limits<double>::infinity(), kNone});
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const std::size_t block_end = panels * (b + 1) / blocks;
-    for (std::size_t begin = panels * b / blocks; begin < block_end; begin += cached)
-      fold_queries<T>(points, count, begin, std::min(block_end, begin + cached), queries, stride, skips,
-                      best + b * query_count, query_count);
-  }
+  std::fill_n(best, query_count, TopScore{-std::numeric_limits<double>::infinity(), kNone});
+  for (std::size_t begin = 0; begin < panels; begin += cached)
+    fold_queries<T>(points, count, begin, std::min(panels, begin + cached), queries, stride, skips, best,
+                    query_count);
 }
 
 HWY_MAYBE_UNUSED void exact_top_scores(const Panels& points, std::size_t count, const double* queries,
                                        std::size_t stride, const std::size_t* skips, TopScore* best,
-                                       std::size_t query_count, std::size_t blocks) {
-  many_top_scores<double>(points, count, queries, stride, skips, best, query_count, blocks);
+                                       std::size_t query_count) {
+  many_top_scores<double>(points, count, queries, stride, skips, best, query_count);
 }
 
 HWY_MAYBE_UNUSED void rough_top_scores(const RoughPanels& points, std::size_t count, const float* queries,
                                        std::size_t stride, const std::size_t* skips, TopScore* best,
-                                       std::size_t query_count, std::size_t blocks) {
-  many_top_scores<float>(points, count, queries, stride, skips, best, query_count, blocks);
+                                       std::size_t query_count) {
+  many_top_scores<float>(points, count, queries, stride, skips, best, query_count);
 }
 
 // The best of the panels [begin, end) for one query.

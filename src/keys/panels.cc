@@ -40,24 +40,18 @@ HWY_EXPORT(rough_top_scores);
 void top_scores(const RoughPanels& points, std::size_t count, const float* queries, std::size_t query_stride,
                 std::span<const std::size_t> skips, std::span<TopScore> best) {
   HWY_DYNAMIC_DISPATCH(rough_top_scores)
-  (points, count, queries, query_stride, skips.data(), best.data(), best.size(), 1);
+  (points, count, queries, query_stride, skips.data(), best.data(), best.size());
 }
 
 void top_scores(const Panels& points, std::size_t count, const double* queries, std::size_t query_stride,
                 std::span<const std::size_t> skips, std::span<TopScore> best) {
   HWY_DYNAMIC_DISPATCH(exact_top_scores)
-  (points, count, queries, query_stride, skips.data(), best.data(), best.size(), 1);
-}
-
-void top_scores_by_block(const Panels& points, const double* queries, std::size_t query_stride,
-                         std::span<const std::size_t> skips, std::size_t blocks, std::span<TopScore> best) {
-  HWY_DYNAMIC_DISPATCH(exact_top_scores)
-  (points, points.size(), queries, query_stride, skips.data(), best.data(), skips.size(), blocks);
+  (points, count, queries, query_stride, skips.data(), best.data(), best.size());
 }
 
 TopScore top_score(const Panels& points, std::size_t count, const double* query, std::size_t skip) {
   TopScore best;
-  HWY_DYNAMIC_DISPATCH(exact_top_scores)(points, count, query, points.dimension(), &skip, &best, 1, 1);
+  HWY_DYNAMIC_DISPATCH(exact_top_scores)(points, count, query, points.dimension(), &skip, &best, 1);
   return best;
 }
 

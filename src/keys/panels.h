@@ -53,9 +53,4 @@ void top_scores(const Panels& points, std::size_t count, const double* queries, 
 void top_scores(const RoughPanels& points, std::size_t count, const float* queries, std::size_t query_stride,
                 std::span<const std::size_t> skips, std::span<TopScore> best);
 
-// The same, separately for each of `blocks` runs of points: best[b · queries + k] is query k's top score in
-// run b.
-void top_scores_by_block(const Panels& points, const double* queries, std::size_t query_stride,
-                         std::span<const std::size_t> skips, std::size_t blocks, std::span<TopScore> best);
-
 }  // namespace normscope

@@ -10,6 +10,8 @@
 
 #include "core/decompose.h"
 #include "normscope/error.h"
+#include "normscope/norm.h"
+#include "normscope/random.h"
 
 namespace normscope {
 namespace {
@@ -32,13 +34,87 @@ double score(std::span<const double> query, std::span<const double> key) {
 
 Attention attention_to(MatrixView<const double> keys, std::span<const double> query, double temperature) {
   if (!(temperature > 0)) throw InputError("The temperature must be positive.");
-  Attention result{std::vector<double>(keys.rows), std::vector<double>(keys.rows)};
+  Attention result{
+      std::vector<double>(keys.rows), std::vector<double>(keys.rows), {}, {keys.rows, keys.cols}};
   for (std::size_t i = 0; i < keys.rows; ++i) result.scores[i] = score(query, keys[i]);
   const double top = keys.rows == 0 ? 0 : *std::max_element(result.scores.begin(), result.scores.end());
   double sum = 0;
   for (std::size_t i = 0; i < keys.rows; ++i)
     sum += result.weights[i] = std::exp((result.scores[i] - top) / temperature);
   for (double& weight : result.weights) weight /= sum;
+  for (const double own : result.scores) {
+    result.ranks.push_back(
+        1 + static_cast<std::size_t>(std::count_if(result.scores.begin(), result.scores.end(),
+                                                   [own](double other) { return other > own; })));
+  }
+  const double squared = score(query, query);
+  for (std::size_t i = 0; i < keys.rows && squared > 0; ++i)
+    for (std::size_t c = 0; c < keys.cols; ++c) result.shadows(i, c) = result.scores[i] / squared * query[c];
+  return result;
+}
+
+std::size_t best_rank(MatrixView<const double> keys, std::size_t key, std::size_t tries, std::uint64_t seed) {
+  if (key >= keys.rows) throw InputError("There is no such key.");
+  Random random(seed);
+  std::vector<double> query(keys.cols);
+  std::size_t best = keys.rows;
+  for (std::size_t i = 0; i < tries && best > 1; ++i) {
+    for (double& value : query) value = random.normal();
+    best = std::min(best, attention_to(keys, query, 1).ranks[key]);
+  }
+  return best;
+}
+
+std::vector<std::uint8_t> winners_on_sphere(MatrixView<const double> keys, const SphereView& view,
+                                            std::size_t size) {
+  if (keys.cols != 3 || keys.rows >= kSeveral) throw InputError("The sphere shows up to 250 keys in space.");
+  // Scores in the frame of the reader: two products for each pixel and key.
+  Matrix<double> seen(keys.rows, 3);
+  for (std::size_t i = 0; i < keys.rows; ++i) {
+    seen(i, 0) = score(view.right, keys[i]);
+    seen(i, 1) = score(view.up, keys[i]);
+    seen(i, 2) = score(view.towards, keys[i]);
+  }
+  std::vector<std::uint8_t> result(size * size, kNobody);
+  const double radius = static_cast<double>(size) / 2;
+  for (std::size_t row = 0; row < size; ++row) {
+    const double up = 1 - (static_cast<double>(row) + 0.5) / radius;
+    for (std::size_t column = 0; column < size; ++column) {
+      const double right = (static_cast<double>(column) + 0.5) / radius - 1;
+      const double squared = 1 - right * right - up * up;
+      if (squared < 0) continue;
+      const std::array<double, 3> direction = {right, up, std::sqrt(squared)};
+      double top = -std::numeric_limits<double>::infinity();
+      std::uint8_t& winner = result[row * size + column];
+      for (std::size_t i = 0; i < keys.rows; ++i) {
+        const double here = score(direction, seen[i]);
+        if (here > top) {
+          top = here;
+          winner = static_cast<std::uint8_t>(i);
+        } else if (here == top) {
+          winner = kSeveral;
+        }
+      }
+    }
+  }
+  return result;
+}
+
+Matrix<double> partly_normed(MatrixView<const double> keys, double projected, double scaled) {
+  if (!(projected >= 0 && projected <= 1 && scaled >= 0 && scaled <= 1))
+    throw InputError("A part of a norm is from 0 to 1.");
+  const auto towards = [](MatrixView<double> from, const char* norm, double share) {
+    if (share == 0) return;
+    Matrix<double> end(from.rows, from.cols);
+    norm_forward<double>(parse_norm(norm), {}, from, end.view());
+    for (std::size_t i = 0; i < from.rows; ++i)
+      for (std::size_t c = 0; c < from.cols; ++c)
+        from(i, c) = share == 1 ? end(i, c) : from(i, c) + share * (end(i, c) - from(i, c));
+  };
+  Matrix<double> result(keys.rows, keys.cols);
+  for (std::size_t i = 0; i < keys.rows; ++i) std::copy(keys[i].begin(), keys[i].end(), result[i].begin());
+  towards(result.view(), "center", projected);
+  towards(result.view(), "rmsnorm", scaled);
   return result;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 // What pictures of keys show beside their verdicts: attention weights, who wins in which direction, the
 // outline of the hull. For small sets.
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,12 +17,31 @@ namespace normscope {
 // positive.
 struct Attention {
   std::vector<double> scores, weights;
+  std::vector<std::size_t> ranks;  // 1 + the keys with a higher score
+  Matrix<double> shadows;  // n × d: of each key on the line of the query, (q·k / ‖q‖²) q; 0 for q = 0
 };
 Attention attention_to(MatrixView<const double> keys, std::span<const double> query, double temperature);
 
 // The key with the highest score in each direction (rows of `directions`); kShared where several have it.
 inline constexpr std::size_t kShared = static_cast<std::size_t>(-1);
 std::vector<std::size_t> winners(MatrixView<const double> keys, MatrixView<const double> directions);
+
+// The best rank that key `key` has under `tries` random queries, uniform over the directions.
+std::size_t best_rank(MatrixView<const double> keys, std::size_t key, std::size_t tries, std::uint64_t seed);
+
+// The sphere of directions as it is seen from far away, row by row from its top, size × size: the winner of the direction
+// under the middle of each pixel, kNobody outside the disc, kSeveral where keys share the highest score. right, up and
+// towards the reader: an orthonormal frame of the space. At most 250 keys.
+inline constexpr std::uint8_t kNobody = 255, kSeveral = 254;
+struct SphereView {
+  std::array<double, 3> right, up, towards;
+};
+std::vector<std::uint8_t> winners_on_sphere(MatrixView<const double> keys, const SphereView& view,
+                                            std::size_t size);
+
+// Keys on their way through a norm: `projected` of the way along 1 onto the hyperplane orthogonal to it, then `scaled` of
+// the way along their own line to norm √d. At 1 what the norm itself gives; zero rows stay.
+Matrix<double> partly_normed(MatrixView<const double> keys, double projected, double scaled);
 
 // Which keys win between two directions of the plane, in radians, to ≥ from. Keys at one place win together.
 struct WinnerArc {

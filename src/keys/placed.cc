@@ -169,7 +169,7 @@ void PlacedKeys::measure_wobble() {
   // (b) of the theorem speaks of keys within the errors that lie in a flat. Noise above the finest rounding
   // fills directions that were left out; errors do unless a projection confines the keys meant; and where a
   // key is farther from the flat than its own rounding there are no such keys.
-  const bool leaves_flat = options.noise             ? *options.noise > hull.finest
+  const bool leaves_flat = options.noise             ? *options.noise > hull.finest || far_from_flat
                            : !options.errors.empty() ? hull.rank + options.projected_out < keys.cols
                                                      : far_from_flat;
   keys_leave_flat = hull.reduced() && leaves_flat;

@@ -32,6 +32,11 @@ struct PlacedKeys {
   double distance(std::size_t key) const;  // from the centre of the set, in units of hull.unit
   // A margin or depth beyond this, in units of hull.unit, no rounding can undo.
   double robust_beyond(std::size_t key) const { return wobble[key] + largest_wobble; }
+  // Of a length in the frame: what it is at least, or at most, in the keys' units; at most: 0 if that is unknown.
+  double at_least(double framed) const { return framed * hull.unit / (1 + hull.length_error); }
+  double at_most(double framed) const {
+    return hull.length_error < 1 ? framed * hull.unit / (1 - hull.length_error) : 0;
+  }
   // Whether a verdict without a witness, proven by that much depth, stands whatever rounding did.
   bool cover_can_be_robust() const { return !rounded_equal_offsets && !keys_leave_flat; }
 

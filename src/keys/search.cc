@@ -77,8 +77,11 @@ class Search final : public KeySearch {
       const double bound = rival_.advantage / distance - cut;
       if (confirmed && bound > error_) {
         if (bound - error_ > found_.margin) take_witness(bound - error_, distance);
-        if (bound * distance >= optimal() || (margins_ == Margins::bound && bound > question_.enough))
-          return true;
+        if (margins_ == Margins::bound && bound > question_.enough) return true;
+        if (bound * distance >= optimal()) {
+          if (found_.margin >= kBrokenOff * bound) return true;
+          break;  // as wide as doubles can tell, of keys far larger than it
+        }
       }
       if (rival_.key == kNone) break;
       if (!corral_.contains(rival_.key)) {
@@ -114,6 +117,11 @@ class Search final : public KeySearch {
 
   std::span<const double> query() const override { return {query_.data(), keys_.dimension}; }
   double passing_score() const override { return here_ - passing(); }
+  double level_score() const override {
+    // The members' advantages are the squared distance up to rounding, theirs and that of the weights.
+    const double squared = corral_.squared_distance();
+    return here_ - squared - 1e-6 * squared - error_ * std::sqrt(squared);
+  }
   Found take() override { return std::move(found_); }
   void forget() override { next_chunk_ = 0, discovered.clear(); }
 

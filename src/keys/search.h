@@ -70,6 +70,8 @@ class KeySearch {
   virtual std::span<const double> query() const = 0;
   // Keys whose score exceeds this (of the key's own place under query()) would bring the search on.
   virtual double passing_score() const = 0;
+  // No higher than the scores of the keys that hold the nearest point: the top score is not below it.
+  virtual double level_score() const = 0;
   virtual Found take() = 0;
   // What the next search finds no longer depends on those before.
   virtual void forget() = 0;

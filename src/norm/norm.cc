@@ -372,6 +372,13 @@ std::size_t directions_projected_out(const NormSpec& spec) {
 std::vector<double> norm_errors(const NormSpec& spec, MatrixView<const double> x, double unit_roundoff,
                                 double smallest_rounding, double result_roundoff, double alpha) {
   constexpr double kMost = 1e300;  // stands for: anything
+  // Half a step of the least numbers, of the file's and of the result's; that of double's is no double itself.
+  constexpr double least = std::numeric_limits<double>::denorm_min();
+  const bool doubles = unit_roundoff > 0 && unit_roundoff <= 0x1p-53;
+  const double smallest = doubles ? std::max(smallest_rounding, least) : smallest_rounding,
+               result_smallest = result_roundoff > 0x1p-53 ? 0x1p-150
+                                 : result_roundoff > 0     ? least
+                                                           : 0;
   const bool centred = spec.scaling == Scaling::standard_deviation;
   const std::size_t heads = spec.scaling == Scaling::unit_per_head ? static_cast<std::size_t>(spec.heads) : 1,
                     width = x.cols / heads;
@@ -385,7 +392,7 @@ std::vector<double> norm_errors(const NormSpec& spec, MatrixView<const double> x
     for (std::size_t h = 0; h < heads; ++h) {
       const auto part = std::span(y).subspan(h * width, width);
       for (std::size_t c = 0; c < width; ++c)
-        off[c] = unit_roundoff * std::abs(scaled[h * width + c]) + smallest_rounding / unit;
+        off[c] = unit_roundoff * std::abs(scaled[h * width + c]) + smallest / unit;
       const double error = std::sqrt(dot(off, off)), size = std::sqrt(dot(part, part));
       double moved = error * unit, length = size * unit;  // of the result
       if (spec.scaling == Scaling::tanh) {
@@ -402,7 +409,8 @@ std::vector<double> norm_errors(const NormSpec& spec, MatrixView<const double> x
         if (!centred) moved = std::min(moved, 2 * target);
       }
       // Sums of `width` terms in double, and the rounding of what comes out.
-      moved += (result_roundoff + 4 * static_cast<double>(width) * 0x1p-53) * (length + moved);
+      moved += (result_roundoff + 4 * static_cast<double>(width) * 0x1p-53) * (length + moved) +
+               result_smallest * std::sqrt(static_cast<double>(width));
       total = std::isfinite(moved) ? std::hypot(total, moved) : kMost;
     }
     errors.push_back(std::min(total, kMost));

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/read_number.h"
+#include "core/spelling.h"
 #include "normscope/error.h"
 #include "normscope/norm.h"
 
@@ -29,11 +32,17 @@ constexpr ScalingName kScalings[] = {
 };
 
 [[noreturn]] void throw_unknown(std::string_view name, std::span<const std::string_view> offered) {
+  std::vector<std::string> plain;
   std::string names;
-  for (const std::string_view known : offered) names.append(names.empty() ? "" : ", ").append(known);
+  for (const std::string_view known : offered) {
+    if (known.find(':') == std::string_view::npos) plain.emplace_back(known);
+    names.append(names.empty() ? "" : ", ").append(known);
+  }
+  const auto meant = nearest_spelling(name, plain);
   throw InputError(fmt::format(
-      "norm '{}' is not known; use one of {}, or projection+scaling such as center+unit ({}h heads)", name,
-      names, offered.size() == std::size(kNames) ? "k normals, " : ""));
+      "norm '{}' is not known{}; use one of {}, or projection+scaling such as center+unit ({}h heads)", name,
+      meant ? fmt::format(" (did you mean '{}'?)", *meant) : "", names,
+      offered.size() == std::size(kNames) ? "k normals, " : ""));
 }
 
 // The count after `prefix`, or nothing if `name` does not begin with it.

@@ -52,7 +52,9 @@ Claim every_key_selectable() {
               "keys are what leaves the norm; a head compares kW_K in its own few dimensions, where most cannot be selected, with LayerNorm as without") +
           when(all_of({some(of(heads, &KeyTally::unselectable)), some(of(model, &KeyTally::unselectable))}),
                "; and ") +
-          when(some(of(model, &KeyTally::unselectable)), "the norm has no eps")};
+          when(some(of(model, &KeyTally::unselectable)), "the norm has no eps"),
+      .topic = "selectability",
+      .confounds = {"head-space", "eps"}};
 }
 
 CurveFigure::Panel trend_panel(std::span<const TextEvidence> runs, const char* norm, const std::string& title,
@@ -99,6 +101,13 @@ Figure trend(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
   return to_figure("selectability", "Unselectable keys while the language model learns", "", figure);
 }
 
+// One panel of the trend, to be set beside another.
+Figure reading(std::span<const TextEvidence> runs, const char* name, const char* title, LayerValue value) {
+  CurveFigure figure;
+  figure.panels = {trend_panel(runs, kWithScaling, title, value, {})};
+  return to_figure(name, title, "", figure);
+}
+
 ReportTable table_of(std::span<const TextEvidence> runs) {
   const TextRuns with = sound_runs(runs, kWithScaling), without = sound_runs(runs, kWithoutScaling);
   const std::size_t layers = std::max(layers_of(with), layers_of(without));
@@ -117,7 +126,14 @@ ReportTable table_of(std::span<const TextEvidence> runs) {
 }
 
 Findings shown(const Evidence& evidence) {
-  return {.figures = {trend(evidence.texts, evidence.recipe)}, .tables = {table_of(evidence.texts)}};
+  const auto& runs = evidence.texts;
+  return {
+      .figures = {trend(runs, evidence.recipe),
+                  reading(runs, "confound-eps-computed", "LayerNorm as computed: float32, with eps", after),
+                  reading(runs, "confound-eps-alone", "Projection and scaling alone, without eps", sphere),
+                  reading(runs, "confound-head-space-model", "What leaves LayerNorm", after),
+                  reading(runs, "confound-head-space-heads", "In the heads, mean over heads", in_heads)},
+      .tables = {table_of(runs)}};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Table 3 of Brody, Alon, Yahav 2023: words that are unselectable in some layer of the language model without
 // scaling.
 #include "paper/brody_tables.h"
+#include "paper/published_sentences.h"
 
 namespace normscope {
 namespace {
@@ -10,8 +11,10 @@ std::vector<double> with_scaling(const Evidence& evidence) {
 }
 
 Findings shown(const Evidence& evidence) {
-  return {.texts = shown_sentences(evidence, sound_runs(evidence.texts, kWithoutScaling), "table3",
-                                   "Table 3: unselectable words, language model without scaling")};
+  const TextRuns runs = sound_runs(evidence.texts, kWithoutScaling);
+  return {.texts = shown_sentences(evidence, runs, "table3",
+                                   "Table 3: unselectable words, language model without scaling"),
+          .tables = with_published_marks(3, runs)};
 }
 
 }  // namespace
@@ -20,10 +23,10 @@ Exhibit brody_table3() {
   Claim claim = words_claim(
       "Table 3", "Words are unselectable in at least one layer of the language model without scaling",
       kWithoutScaling, language_norms());
-  claim.asks = {language_learned(kWithoutScaling)};
+  claim.asks = {sentences_long_enough(kWithoutScaling), language_learned(kWithoutScaling)};
   claim.afterword =
       claim.afterword + when(any_in(with_scaling), written(" With scaling, the same sentences: {} %.",
-                                                           digits(1, of(with_scaling, mean_interval), 100)));
+                                                           digits(1, mean_of(with_scaling), 100)));
   return {{claim}, shown};
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/number_text.h"
 #include "paper/brody_tables.h"
+#include "paper/published_sentences.h"
 
 namespace normscope {
 namespace {
@@ -19,7 +20,7 @@ ReportTable sentiment_recipe(const TextRecipe& recipe) {
        {"hidden units of a feed-forward part", "3072", std::to_string(recipe.feed_forward)},
        {"AdamW, linear to 0 from", "5e-05", significant(recipe.learning_rate, 6)},
        {"dropout", "0.1", significant(recipe.dropout, 6)},
-       {"sentences looked at", "a dozen shown",
+       {"sentences looked at", "five shown",
         fmt::format("{} ({})", recipe.sentences, recipe.sentence_source)}}};
 }
 
@@ -39,9 +40,10 @@ ReportTable shares_of(const TextRuns& runs) {
 }
 
 Interval accuracy(const Evidence& evidence) {
-  return mean_interval(last_values(sound_runs(evidence.texts, "none"), [](const TextRow& row) {
-    return row.held_out ? row.held_out->accuracy : kNoValue;
-  }));
+  return mean_interval(
+      last_values(sound_runs(evidence.texts, "none"),
+                  [](const TextRow& row) { return row.held_out ? row.held_out->accuracy : kNoValue; }),
+      level_of(evidence));
 }
 double chance(const Evidence& evidence) {
   return evidence.recipe.classes > 0 ? 1 / static_cast<double>(evidence.recipe.classes) : 0;
@@ -59,7 +61,7 @@ Findings shown(const Evidence& evidence) {
   const TextRuns runs = sound_runs(evidence.texts, "none");
   return {
       .texts = shown_sentences(evidence, runs, "table4", "Table 4: unselectable words, BERT without norms"),
-      .tables = {shares_of(runs), sentiment_recipe(evidence.recipe)}};
+      .tables = with_published_marks(4, runs, {shares_of(runs), sentiment_recipe(evidence.recipe)})};
 }
 
 }  // namespace
@@ -71,14 +73,20 @@ Exhibit brody_table4() {
   const Condition evaluated = some(of(accuracy, &Interval::count));
   const auto right = digits(1, accuracy, 100);
   claim.measured = claim.measured + when(evaluated, written("; test accuracy {} %", right));
-  claim.asks = {learned(
-      any_of({negation(evaluated),
-              [](const Evidence& evidence) { return above(accuracy(evidence), asked(evidence)); }}),
-      written(
-          " The models have hardly learned the task (chance is {:.0f} %): without a norm, small initial weights take long to grow. More steps are needed for these to be the words of a trained model.",
-          percent_of<chance>),
-      written("{} % of the test texts are right, and {:.0f} % are asked for (chance is {:.0f} %)", right,
-              percent_of<asked>, percent_of<chance>))};
+  claim.asks = {
+      sentences_long_enough("none"),
+      learned(
+          any_of({negation(evaluated),
+                  [](const Evidence& evidence) {
+                    return above(evidence, accuracy(evidence),
+                                 {asked(evidence), "five per cent above chance", chance(evidence)},
+                                 "share of the test texts that are right");
+                  }}),
+          written(
+              " The models have hardly learned the task (chance is {:.0f} %): without a norm, small initial weights take long to grow. More steps are needed for these to be the words of a trained model.",
+              percent_of<chance>),
+          written("{} % of the test texts are right, and {:.0f} % are asked for (chance is {:.0f} %)", right,
+                  percent_of<asked>, percent_of<chance>))};
   claim.afterword = claim.afterword + " Keys are read where the norm in front of each attention used to be.";
   return {{claim}, shown};
 }

@@ -39,6 +39,9 @@ struct WordShares {
   std::size_t of_tokens = 0, of_sentences = 0;
 };
 WordShares word_shares(const TextRuns& runs);
+// That words are unselectable, or could be: that most sentences have more tokens than d + 1, for so many in
+// general position are all selectable.
+Ask sentences_long_enough(const std::string& norm);
 
 // Rows of a table with a column per layer.
 using TableRow = std::vector<std::string>;

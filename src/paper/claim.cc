@@ -3,90 +3,150 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
+
+#include "paper/part.h"
 
 namespace normscope {
 
-const char* name_of(Holds holds) {
-  constexpr const char* names[] = {"yes", "conditionally", "no", "open", "answered"};
-  return names[static_cast<std::size_t>(holds)];
-}
-std::span<const Holds> values_of(Holds) {
-  static constexpr Holds all[] = {Holds::yes, Holds::conditionally, Holds::no, Holds::open, Holds::answered};
-  return all;
-}
-
 namespace {
 
-// What the conditions of a claim say of it, once all that it asks for is there.
-void settle(const Claim& claim, const Evidence& evidence, Judgement& found) {
-  const Answer holds = claim.holds ? claim.holds(evidence) : true;
-  if (claim.answer) {
-    if (holds) found.holds = Holds::answered, found.condition = claim.answer(evidence);
-    return;
+// What the conditions of a claim say, all of them.
+struct Answers {
+  std::vector<Answer> asks, granted;
+  Answer holds = true;
+};
+Answers answers_of(const Claim& claim, const Evidence& evidence) {
+  Answers answers;
+  for (const Ask& ask : claim.asks) answers.asks.push_back(ask.met(evidence));
+  if (claim.holds) answers.holds = claim.holds(evidence);
+  for (const Granted& granted : claim.holds_if) answers.granted.push_back(granted.holds(evidence));
+  return answers;
+}
+
+struct Outcome {
+  Holds holds = Holds::open;
+  const Granted* on = nullptr;  // condition on which it holds
+  bool asked = false;           // open because something that is asked for is not there
+};
+Outcome outcome_of(const Claim& claim, const Answers& answers) {
+  for (const Answer& met : answers.asks) {
+    if (met != true) return {Holds::open, nullptr, true};
   }
+  if (claim.answer) return {answers.holds ? Holds::answered : Holds::open};
   Answer if_granted = false;
-  for (const Granted& granted : claim.holds_if) {
-    if (holds == true || (!holds && !granted.though_open)) continue;
-    const Answer then = granted.holds(evidence);
-    if (then == true) {
-      found.holds = Holds::conditionally;
-      found.condition = granted.words(evidence);
-      found.why += granted.why(evidence);
-      return;
-    }
-    if_granted = any_of({if_granted, then});
+  for (std::size_t i = 0; i < claim.holds_if.size(); ++i) {
+    const Granted& granted = claim.holds_if[i];
+    if (answers.holds == true || (!answers.holds && !granted.though_open)) continue;
+    if (answers.granted[i] == true) return {Holds::conditionally, &granted};
+    if_granted = any_of({if_granted, answers.granted[i]});
   }
-  found.holds = judged(holds, if_granted);
-  if (found.holds == Holds::open) found.why += claim.undecided(evidence);
-  const std::string granted = claim.granted(evidence);
-  if (granted.empty()) return;
-  if (found.holds == Holds::yes) {
-    found.holds = Holds::conditionally;
-    found.condition = granted;
-  } else if (found.holds == Holds::no && !claim.refutable) {
-    found.holds = Holds::open;
-    found.why += " These runs speak against it, but they are not those of the paper: it stays open unless " +
-                 granted + ".";
+  return {judged(answers.holds, if_granted)};
+}
+
+std::size_t intervals_in(const std::vector<ComparisonResult>& comparisons) {
+  return static_cast<std::size_t>(std::count_if(comparisons.begin(), comparisons.end(),
+                                                [](const ComparisonResult& each) { return each.count > 0; }));
+}
+
+std::string comparison_text(const ComparisonResult& each) {
+  return fmt::format("{}{} lies at {}{} ({} to {}), to be {} {}{}", each.what, each.what.empty() ? "it" : "",
+                     significant(each.value, 3), each.unit, significant(each.low, 3),
+                     significant(each.high, 3), name_of(each.direction), significant(each.threshold, 3),
+                     each.unit);
+}
+
+// What leaves it open; of a settled claim, the interval that is nearest to its threshold, by its own width.
+std::string missing_in(const std::vector<ComparisonResult>& comparisons, bool open) {
+  const ComparisonResult* nearest = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const ComparisonResult& each : comparisons) {
+    if (each.count == 0 || (open && each.answer != "not yet")) continue;
+    const double distance = std::fabs(each.value - each.threshold) / std::max(each.high - each.low, 1e-300);
+    if (nearest != nullptr && !(distance < least)) continue;
+    nearest = &each;
+    least = std::isfinite(distance) ? distance : least;
   }
+  if (nearest == nullptr) return "";
+  return open ? fmt::format("More of the same runs: {}.", comparison_text(*nearest))
+              : fmt::format("Nearest to turning it: {}.", comparison_text(*nearest));
 }
 
 }  // namespace
 
-std::optional<Judgement> judge(const Claim& claim, const Evidence& evidence) {
-  Judgement found{claim.where, claim.sentence, claim.published(evidence)};
-  if (claim.there && claim.there(evidence) != true) {
+std::optional<Judgement> judge(const Claim& claim, const Evidence& given) {
+  Judgement found{claim.where, claim.sentence, claim.published(given)};
+  found.topic = claim.topic;
+  found.confounds = claim.confounds;
+  found.looks = std::max<std::size_t>(1, given.look);
+  found.not_at_hand = claim.not_at_hand(given);
+  if (claim.there && claim.there(given) != true) {
     if (!claim.otherwise) return std::nullopt;
-    found.measured = claim.otherwise(evidence);
+    found.measured = claim.otherwise(given);
+    found.missing = "It was not run.";
   } else {
+    Evidence evidence = given;
+    // How many intervals share what a look may miss is known once all have been looked at. What is asked for can only
+    // leave a claim open, and has no share.
+    std::vector<ComparisonResult> counted;
+    evidence.standard.comparisons = &counted;
+    Claim verdict_alone = claim;
+    verdict_alone.asks.clear();
+    answers_of(verdict_alone, evidence);
+    const std::size_t intervals = std::max<std::size_t>(1, intervals_in(counted));
+    found.level = given.look == 0 ? 1 - (1 - kUsualLevel) / static_cast<double>(intervals)
+                                  : level_of_look(given.look, intervals);
+    const auto answers_with = [&](double scale, std::vector<ComparisonResult>* comparisons) {
+      evidence.standard = {found.level, scale, comparisons};
+      Answers answers = answers_of(claim, evidence);
+      evidence.standard = {found.level};
+      return answers;
+    };
+    const Answers answers = answers_with(1, &found.comparisons);
+    const Outcome verdict = outcome_of(claim, answers);
+    found.holds = verdict.holds;
+    found.holds_half = outcome_of(claim, answers_with(0.5, nullptr)).holds;
+    found.holds_twice = outcome_of(claim, answers_with(2, nullptr)).holds;
     found.measured = claim.measured(evidence);
     found.why = claim.why(evidence);
-    bool missing = false;
-    for (const Ask& ask : claim.asks) {
-      if (ask.met(evidence) == true) continue;
-      missing = true;
-      found.why += ask.missing(evidence);
+    found.stand_in = claim.stand_in(evidence);
+    for (std::size_t i = 0; i < claim.asks.size(); ++i) {
+      if (answers.asks[i] == true) continue;
+      const std::string missing = claim.asks[i].missing(evidence);
+      found.why += missing;
+      append(found.missing, missing.substr(missing.find_first_not_of(' ') == 1 ? 1 : 0), " ");
     }
-    if (!missing) settle(claim, evidence, found);
+    if (verdict.on != nullptr) {
+      found.condition = verdict.on->words(evidence);
+      found.why += verdict.on->why(evidence);
+    } else if (found.holds == Holds::answered) {
+      found.condition = claim.answer(evidence);
+    } else if (found.holds == Holds::open && !verdict.asked && !claim.answer) {
+      found.why += claim.undecided(evidence);
+    }
+    if (const std::string granted = claim.granted(evidence); !granted.empty()) {
+      for (Holds* holds : {&found.holds_half, &found.holds_twice, &found.holds}) {
+        if (*holds != Holds::yes) continue;
+        *holds = Holds::conditionally;
+        if (holds == &found.holds) found.condition = granted;
+      }
+    }
+    if (found.missing.empty()) found.missing = missing_in(found.comparisons, found.holds == Holds::open);
   }
-  found.why += claim.afterword(evidence);
+  found.why += claim.afterword(given);
+  found.verdict = verdict_of(found);
   return found;
 }
 
 std::string verdict_of(const Judgement& claim) {
-  switch (claim.holds) {
-    case Holds::yes:
-      return "holds";
-    case Holds::conditionally:
-      return "holds only if " + claim.condition;
-    case Holds::no:
-      return "does not hold";
-    case Holds::answered:
-      return claim.condition;
-    case Holds::open:
-      break;
-  }
-  return "open";
+  if (claim.holds == Holds::open) return "open";
+  if (claim.holds == Holds::answered) return claim.condition;
+  return (claim.stand_in.empty() ? "" : fmt::format("for {}: ", claim.stand_in)) +
+         (claim.holds == Holds::yes  ? "holds"
+          : claim.holds == Holds::no ? "does not hold"
+                                     : "holds only if " + claim.condition);
 }
 
 std::string counts_of(std::span<const Judgement> claims) {
@@ -100,6 +160,11 @@ std::string counts_of(std::span<const Judgement> claims) {
                   static_cast<std::ptrdiff_t>(claims.size()) - answered, count(Holds::yes),
                   count(Holds::conditionally), count(Holds::no), count(Holds::open));
   if (answered > 0) text += fmt::format("; questions answered: {}", answered);
+  const auto stand_ins = std::count_if(claims.begin(), claims.end(), [](const Judgement& claim) {
+    return !claim.stand_in.empty() && claim.holds != Holds::open && claim.holds != Holds::answered;
+  });
+  if (stand_ins > 0)
+    text += fmt::format("; {} of the verdicts are about what stands in for the paper's own", stand_ins);
   return text;
 }
 
@@ -112,17 +177,40 @@ ReportTable claims_table(const std::vector<Judgement>& claims) {
   return table;
 }
 
-Answer is_above(Range measured, double threshold) {
-  return measured.low > threshold ? Answer(true) : measured.high < threshold ? Answer(false) : std::nullopt;
+const Standard& standard_of(const Evidence& evidence) {
+  return evidence.standard;
 }
-Answer is_below(Range measured, double threshold) {
-  return measured.high < threshold ? Answer(true) : measured.low > threshold ? Answer(false) : std::nullopt;
+double level_of(const Evidence& evidence) {
+  return evidence.standard.level;
 }
-Answer is_at_least(Range measured, double threshold) {
-  return measured.low >= threshold ? Answer(true) : is_above(measured, threshold);
+
+Answer compared(Side side, Range measured, double threshold) {
+  const bool upwards = side == Side::above || side == Side::at_least;
+  const bool itself = side == Side::at_least || side == Side::at_most;
+  if (measured.low > threshold) return upwards;
+  if (measured.high < threshold) return !upwards;
+  if (itself && (upwards ? measured.low : measured.high) == threshold) return true;
+  return std::nullopt;
 }
-Answer is_at_most(Range measured, double threshold) {
-  return measured.high <= threshold ? Answer(true) : is_below(measured, threshold);
+
+Answer noted(const Evidence& evidence, Side side, ComparisonResult measured, const Threshold& threshold,
+             const Aspect& aspect) {
+  const Standard& standard = standard_of(evidence);
+  measured.threshold = threshold.at(standard.scale);
+  const Answer answer = compared(side, {measured.low, measured.high}, measured.threshold);
+  if (standard.comparisons == nullptr) return answer;
+  measured.what = aspect.what;
+  measured.unit = aspect.unit;
+  measured.published = aspect.published;
+  measured.direction = side;
+  measured.reason = threshold.reason;
+  if (!threshold.is_natural()) {
+    measured.half = threshold.at(0.5);
+    measured.twice = threshold.at(2);
+  }
+  measured.answer = !answer ? "not yet" : *answer ? "yes" : "no";
+  standard.comparisons->push_back(std::move(measured));
+  return answer;
 }
 
 Answer all_of(std::initializer_list<Answer> answers) {

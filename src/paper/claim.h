@@ -16,10 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/levels.h"
 #include "core/number_text.h"
 #include "normscope/statistics.h"
 #include "report/curves.h"
 #include "report/page.h"
+#include "result/paper.h"
 
 namespace normscope {
 
@@ -32,37 +34,91 @@ concept Measure = std::invocable<const M&, const Evidence&>;
 using Answer = std::optional<bool>;
 using Condition = std::function<Answer(const Evidence&)>;
 
-// Yes if all of the interval lies on that side of the threshold, no if all of it lies on the other; not yet
-// if the threshold is inside, or if there is no interval, as of one sample.
-Answer is_above(Range measured, double threshold);
-Answer is_below(Range measured, double threshold);
-// The same where the threshold itself will do.
-Answer is_at_least(Range measured, double threshold);
-Answer is_at_most(Range measured, double threshold);
+// What something is held against, and why that. Half of it and twice it are counted from `neutral`, where there is
+// no effect: 0 of a difference, 1 of a ratio. Without a reason it is a natural one, and stays.
+struct Threshold {
+  double value = 0;
+  const char* reason = "";
+  double neutral = 0;
 
-// Of an interval or an exact number, an answer; of a measure, a condition.
+  constexpr Threshold(double natural) : value(natural) {}
+  constexpr Threshold(double given, const char* why, double from = 0)
+      : value(given), reason(why), neutral(from) {}
+  bool is_natural() const { return *reason == 0; }
+  double at(double scale) const { return is_natural() ? value : neutral + scale * (value - neutral); }
+};
+// What is compared, for people.
+struct Aspect {
+  std::string what = {}, unit = {};
+  std::optional<double> published = {};
+
+  Aspect() = default;
+  Aspect(const char* name) : what(name) {}
+  Aspect(std::string name, std::string in = {}, std::optional<double> value = {})
+      : what(std::move(name)), unit(std::move(in)), published(value) {}
+};
+
+// Yes if all of the interval lies on that side of the threshold, no if all of it lies on the other; not yet
+// if the threshold is inside, or if there is no interval, as of one sample. at_least and at_most: the threshold
+// itself will do.
+Answer compared(Side side, Range measured, double threshold);
+
+// How strictly the evidence is judged: the level of its intervals, thresholds by a factor, and where
+// comparisons are written down; null: nowhere.
+struct Standard {
+  double level = kUsualLevel, scale = 1;
+  std::vector<ComparisonResult>* comparisons = nullptr;
+};
+const Standard& standard_of(const Evidence& evidence);
+double level_of(const Evidence& evidence);
+
+// An interval, an exact number, or a pair of ends as they stand in a comparison.
 template <class Measured>
-auto compared(Answer (*how)(Range, double), const Measured& measured, double threshold) {
-  if constexpr (Measure<Measured>) {
-    return Condition([=](const Evidence& evidence) { return compared(how, measured(evidence), threshold); });
-  } else if constexpr (std::is_arithmetic_v<Measured>) {
-    return how({static_cast<double>(measured), static_cast<double>(measured)}, threshold);
+ComparisonResult measured_of(const Measured& measured) {
+  ComparisonResult result;
+  if constexpr (std::is_arithmetic_v<Measured>) {
+    result.value = result.low = result.high = static_cast<double>(measured);
   } else {
-    return how({measured.low, measured.high}, threshold);
+    result.low = measured.low;
+    result.high = measured.high;
+    result.count = measured.count;
+    if constexpr (requires { measured.mean; }) {
+      result.value = measured.mean;
+    } else {
+      result.value = measured.estimate.low;
+    }
   }
+  return result;
 }
-auto above(const auto& measured, double threshold) {
-  return compared(is_above, measured, threshold);
-}
-auto below(const auto& measured, double threshold) {
-  return compared(is_below, measured, threshold);
-}
-auto at_least(const auto& measured, double threshold) {
-  return compared(is_at_least, measured, threshold);
-}
-auto at_most(const auto& measured, double threshold) {
-  return compared(is_at_most, measured, threshold);
-}
+// By the standard of the evidence, which notes it.
+Answer noted(const Evidence& evidence, Side side, ComparisonResult measured, const Threshold& threshold,
+             const Aspect& aspect);
+
+// Of an interval or an exact number, an answer; of a measure, a condition; within a condition, with the evidence
+// first, an answer that is noted.
+template <Side side>
+struct Compare {
+  template <class Measured>
+  auto operator()(const Measured& measured, const Threshold& threshold, const Aspect& aspect = {}) const {
+    if constexpr (Measure<Measured>) {
+      return Condition([=, *this](const Evidence& evidence) {
+        return (*this)(evidence, measured(evidence), threshold, aspect);
+      });
+    } else {
+      const ComparisonResult result = measured_of(measured);
+      return compared(side, {result.low, result.high}, threshold.value);
+    }
+  }
+  template <class Measured>
+  Answer operator()(const Evidence& evidence, const Measured& measured, const Threshold& threshold,
+                    const Aspect& aspect = {}) const {
+    return noted(evidence, side, measured_of(measured), threshold, aspect);
+  }
+};
+inline constexpr Compare<Side::above> above;
+inline constexpr Compare<Side::below> below;
+inline constexpr Compare<Side::at_least> at_least;
+inline constexpr Compare<Side::at_most> at_most;
 // Of a count.
 auto none(const auto& counted) {
   return at_most(counted, 0);
@@ -147,6 +203,11 @@ template <Measure M>
 auto of(const M& measure, auto what) {
   return [=](const Evidence& evidence) { return std::invoke(what, measure(evidence)); };
 }
+// The mean of values, with an interval by the standard of the evidence.
+template <Measure M>
+auto mean_of(const M& values) {
+  return [=](const Evidence& evidence) { return mean_interval(values(evidence), level_of(evidence)); };
+}
 template <Measure M>
 Text counted(const M& count, const char* what) {
   return [=](const Evidence& evidence) { return counted(count(evidence), what); };
@@ -198,34 +259,17 @@ struct Claim {
   Condition holds = {};
   std::vector<Granted> holds_if = {};  // the first that does is the condition
   Text undecided = {};                 // said if the intervals leave it open
-  Text granted = {};  // what is taken for granted by looking at these runs, on which condition it then holds
-  bool refutable = true;  // by runs that take something for granted
+  Text granted = {};   // what is taken for granted by looking at these runs, on which condition it then holds
+  Text stand_in = {};  // what is looked at in the place of the paper's, and which the verdict is then about
+  Text not_at_hand = {};  // what of the paper's is not looked at
   Text answer = {};       // of a question: the paper asked, and claimed nothing; told if `holds` is
   Text afterword = {};    // said in any case
+  const char* topic = "";
+  std::vector<std::string> confounds = {};  // what the paper did not separate
 };
 
-// open: not enough was run to tell; answered: the paper asked, and claimed nothing
-enum class Holds { yes, conditionally, no, open, answered };
-const char* name_of(Holds holds);
-std::span<const Holds> values_of(Holds);
-
-// A claim beside what was measured.
-struct Judgement {
-  std::string where, claim, published, measured = {};
-  Holds holds = Holds::open;
-  std::string condition = {};  // what must be granted, continuing "holds only if"; or the answer
-  std::string why = {};
-
-  static void describe(auto& visit, auto& self) {
-    visit("where", self.where, "figure, table or section");
-    visit("claim", self.claim, "in the paper's words, shortened");
-    visit("published", self.published, "value, with its unit");
-    visit("measured", self.measured, "mean and interval");
-    visit("holds", self.holds, "the verdict in a word");
-    visit("condition", self.condition, "what must be granted, or the answer");
-    visit("why", self.why, "the evidence");
-  }
-};
+// A claim that has been judged.
+using Judgement = ClaimResult;
 // None if there is nothing to look at and nothing to say of that.
 std::optional<Judgement> judge(const Claim& claim, const Evidence& evidence);
 // yes, no or open; what does not hold is judged again with something granted, on which condition it then

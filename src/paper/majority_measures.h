@@ -10,19 +10,9 @@
 #include "normscope/majority.h"
 #include "normscope/statistics.h"
 #include "paper/claim.h"
+#include "paper/published_majority.h"
 
 namespace normscope {
-
-// Values read off the paper's figures; "with projection" is LayerNorm, "without" what the published code
-// computes.
-struct PublishedValue {
-  const char* norm;
-  std::uint64_t step;
-  double value;
-};
-std::span<const PublishedValue> published_losses();      // Fig. 2a, training loss
-std::span<const PublishedValue> published_angles();      // Fig. 2b, degrees
-std::span<const PublishedValue> published_accuracies();  // Fig. 3, per position
 
 using MajorityRuns = std::vector<const MajorityRun*>;
 using MajorityValue = double (*)(const MajorityRow&);
@@ -49,14 +39,14 @@ std::span<const MajorityRun> without_learned_normals(std::span<const MajorityRun
 std::vector<double> values_at(const MajorityRuns& runs, std::uint64_t step, MajorityValue value);
 std::vector<double> last_values(const MajorityRuns& runs, MajorityValue value);
 
-// A published curve: what it shows, to what its figure can be read, and on which scale the seeds are taken to
-// be normally distributed.
+// A published curve: what it shows, to what its figure can be read, and what is called the same curve: a factor,
+// counted from 1, or a difference.
 struct PublishedCurve {
   std::span<const PublishedValue> points;
   MajorityValue value;
   double reading;
   int digits;
-  bool logarithms;
+  Threshold same;
 };
 // With projection and without, each on the paper's own axis, or if it fails there and holds on the corrected
 // one, on that condition. what: "Training loss".
@@ -67,6 +57,8 @@ Runs figure_norms();
 // Steps to a loss of one norm over those of another, seed by seed. A run that has not got there, because it
 // ended before or diverged, would need more steps than it made.
 std::function<RatioInterval(const Evidence&)> steps_ratio(std::string of, std::string over, double loss);
+// The factor between two things, whichever is greater.
+RatioInterval factor_apart(RatioInterval ratio);
 // At the end, over seeds.
 std::function<Interval(const Evidence&)> at_end(std::string norm, const Quantity& quantity, double unit = 1);
 

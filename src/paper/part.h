@@ -1,6 +1,7 @@
 #pragma once
 // The parts of `paper`: a row of paper_parts() each, and a file with its claims and its figure. What the claims
 // need is run before, by the study; a part only looks at it.
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -76,7 +77,13 @@ struct Evidence {
   std::span<const PretrainedModel> models = {};
   WuSettings dynamics = {};
 
-  mutable std::map<const void*, std::shared_ptr<const void>> kept = {};  // by once()
+  std::size_t look =
+      0;  // how often was looked at the same thing with more of it each time; 0: once and for all
+  Standard standard = {};  // by which it is judged
+
+  // By once(): what is measured, never how sure one can be of it. Shared by copies.
+  using Kept = std::map<const void*, std::shared_ptr<const void>>;
+  std::shared_ptr<Kept> kept = std::make_shared<Kept>();
 };
 
 // What `run` makes of the evidence: run by the first claim or figure that looks, and kept for the others.
@@ -84,7 +91,7 @@ template <auto run>
 const auto& once(const Evidence& evidence) {
   static constexpr char key = 0;
   using Result = decltype(run(evidence));
-  std::shared_ptr<const void>& result = evidence.kept[&key];
+  std::shared_ptr<const void>& result = (*evidence.kept)[&key];
   if (!result) result = std::make_shared<const Result>(run(evidence));
   return *static_cast<const Result*>(result.get());
 }
@@ -96,8 +103,25 @@ struct Exhibit {
 };
 Findings judge(const Exhibit& exhibit, const Evidence& evidence);
 
+// What can be run more of, step by step: seeds of a training, samples.
+struct Effort {
+  const char* name;
+  const char* unit;                  // "seed"
+  std::vector<std::size_t> amounts;  // of the levels, ascending; none: there is nothing more to run
+  bool adds;                         // a level runs only what it has more than the one before
+  void (*limit)(PaperPlan& plan, std::size_t amount);
+  const char* after = nullptr;  // an effort whose level must be as high
+
+  std::size_t levels() const { return std::max<std::size_t>(1, amounts.size()); }
+  std::string amount(std::size_t level) const;
+};
+// Plan with as much of an effort as a level has; level 0: none.
+PaperPlan at_level(PaperPlan plan, const Effort& effort, std::size_t level);
+std::span<const Effort> paper_efforts();
+
 struct PaperPart {
   const char* name;
+  const char* effort;
   const char* sentence;
   Exhibit exhibit;
   double (*seconds)(const PaperPlan& plan);        // about, on two cores: only for the time left
@@ -105,6 +129,8 @@ struct PaperPart {
 
   bool needs(Need what) const;  // by its claims
 };
+// With the names and figures of the part beside every claim.
+Findings judge(const PaperPart& part, const Evidence& evidence);
 // In the order in which they are run.
 std::span<const PaperPart> paper_parts();
 // What the claims of the parts of a plan need; the norms that are trained for them, each once.

@@ -37,7 +37,7 @@ double sample_seconds(const PaperPlan& plan) {
   return static_cast<double>(plan.samples * (per_sample + per_model * plan.models.size()));
 }
 double deep_seconds(const PaperPlan& plan) {
-  return 60 * static_cast<double>(plan.deep_samples);
+  return 36 * static_cast<double>(plan.deep_samples);
 }
 template <int seconds>
 double about(const PaperPlan&) {
@@ -84,40 +84,92 @@ Exhibit both(Exhibit shown, const Exhibit& more) {
   return shown;
 }
 
+void take_seeds(PaperPlan& plan, std::size_t count) {
+  plan.seeds.resize(std::min(plan.seeds.size(), count));
+}
+void take_text_seeds(PaperPlan& plan, std::size_t count) {
+  take_seeds(plan, count);
+  if (plan.language) plan.language->seeds = plan.seeds.size();
+  if (plan.sentiment) plan.sentiment->seeds = plan.seeds.size();
+}
+void take_samples(PaperPlan& plan, std::size_t count) {
+  plan.samples = std::min(plan.samples, count);
+}
+void take_deep_samples(PaperPlan& plan, std::size_t count) {
+  plan.deep_samples = std::min(plan.deep_samples, count);
+}
+void take_all(PaperPlan&, std::size_t) {}
+
 }  // namespace
+
+std::string Effort::amount(std::size_t level) const {
+  return amounts.empty() ? "all" : counted(amounts.at(level - 1), unit);
+}
+
+PaperPlan at_level(PaperPlan plan, const Effort& effort, std::size_t level) {
+  effort.limit(plan, level == 0 || effort.amounts.empty() ? 0 : effort.amounts.at(level - 1));
+  return plan;
+}
+
+std::span<const Effort> paper_efforts() {
+  // With two seeds Student's interval is wider than most effects; ten are the paper's.
+  static const std::vector<std::size_t> seeds = {3, 5, 7, 10}, samples = {4, 8, 16, 32, 64, 128};
+  static const Effort efforts[] = {
+      {"majority-3d", "seed", {3, 5, 10}, true, take_seeds},
+      {"fig1cd", "", {}, false, take_all},
+      {"majority", "seed", seeds, true, take_seeds},
+      {"normals", "seed", seeds, true, take_seeds, "majority"},
+      {"language", "seed", seeds, true, take_text_seeds},
+      {"sentiment", "seed", seeds, true, take_text_seeds},
+      {"wu1", "", {}, false, take_all},
+      {"wu2", "sample", samples, false, take_samples},
+      {"wu3", "sample", samples, false, take_samples},
+      {"wu4", "sample", samples, false, take_samples},
+      {"wu5", "", {}, false, take_all},
+      {"wu6", "sample", {2, 4, 8}, false, take_deep_samples},
+      {"wu7", "sample", samples, false, take_samples},
+      {"wu8", "sample", {4, 8, 16}, false, take_samples},
+      {"wu9", "sample", samples, false, take_samples},
+      {"beyond", "sample", samples, false, take_samples},
+  };
+  return efforts;
+}
 
 std::span<const PaperPart> paper_parts() {
   static const PaperPart parts[] = {
-      {"fig1ab", "keys and queries of the majority task in three dimensions", brody_fig1ab(),
+      {"fig1ab", "majority-3d", "keys and queries of the majority task in three dimensions", brody_fig1ab(),
        majority_3d_seconds, in_3d},
-      {"fig1cd", "heat maps of unselectable random keys", brody_fig1cd(), about<5>, drawn},
-      {"fig2", "majority: training loss and the angle of queries to 1", brody_fig2(), majority_seconds,
-       in_8d},
-      {"fig3", "majority: test accuracy", brody_fig3(), majority_seconds, in_8d},
-      {"followups", "majority: learned normals instead of 1 (the paper's open questions)", brody_followups(),
+      {"fig1cd", "fig1cd", "heat maps of unselectable random keys", brody_fig1cd(), about<5>, drawn},
+      {"fig2", "majority", "majority: training loss and the angle of queries to 1", brody_fig2(),
        majority_seconds, in_8d},
-      {"fig4", "language model: loss with and without scaling", brody_fig4(), language_seconds, language},
-      {"table1", "language model: unselectable keys with and without scaling, also in its heads",
+      {"fig3", "majority", "majority: test accuracy", brody_fig3(), majority_seconds, in_8d},
+      {"followups", "normals", "majority: learned normals instead of 1 (the paper's open questions)",
+       brody_followups(), majority_seconds, in_8d},
+      {"fig4", "language", "language model: loss with and without scaling", brody_fig4(), language_seconds,
+       language},
+      {"table1", "language", "language model: unselectable keys with and without scaling, also in its heads",
        brody_table1(), language_seconds, language},
-      {"table2", "language model: unselectable keys before and after LayerNorm", brody_table2(),
+      {"table2", "language", "language model: unselectable keys before and after LayerNorm", brody_table2(),
        language_seconds, language},
-      {"table3", "language model without scaling: unselectable words of sentences", brody_table3(),
-       language_seconds, language},
-      {"table4", "sentiment model without norms: unselectable words of sentences", brody_table4(),
-       sentiment_seconds, sentiment},
-      {"wu1", "two tokens in the plane, with and without LayerNorm", wu_fig1(), about<1>, no_settings},
-      {"wu2", "collapse over 12 layers, random init (eval mode and dropout) and pretrained", wu_fig2(),
+      {"table3", "language", "language model without scaling: unselectable words of sentences",
+       brody_table3(), language_seconds, language},
+      {"table4", "sentiment", "sentiment model without norms: unselectable words of sentences",
+       brody_table4(), sentiment_seconds, sentiment},
+      {"wu1", "wu1", "two tokens in the plane, with and without LayerNorm", wu_fig1(), about<1>, no_settings},
+      {"wu2", "wu2", "collapse over 12 layers, random init (eval mode and dropout) and pretrained", wu_fig2(),
        sample_seconds<5, 1>, sampled},
-      {"wu3", "temperature d_QK in pretrained models", wu_fig3(), sample_seconds<0, 1>, sampled},
-      {"wu4", "rank and cosines by layer of pretrained models", wu_fig4(), sample_seconds<0, 1>, sampled},
-      {"wu5", "phase portrait and equilibria of every rank", both(wu_fig5(), wu_theorem3()), about<5>,
-       no_settings},
-      {"wu6", "collapse over 128 layers", wu_fig6(), deep_seconds, deep},
-      {"wu7", "temperature d_QK and collapse", wu_fig7(), sample_seconds<5, 0>, sampled},
-      {"wu8", "singular values by layer, random init and pretrained", wu_fig8(), sample_seconds<1, 0>,
+      {"wu3", "wu3", "temperature d_QK in pretrained models", wu_fig3(), sample_seconds<0, 1>, sampled},
+      {"wu4", "wu4", "rank and cosines by layer of pretrained models", wu_fig4(), sample_seconds<0, 1>,
        sampled},
-      {"wu9", "cosines of the initial embeddings, random init and pretrained", wu_fig9(), about<1>, sampled},
-      {"beyond", "other norms, placements, weights; masks of equal sparsity", wu_beyond(),
+      {"wu5", "wu5", "phase portrait and equilibria of every rank", both(wu_fig5(), wu_theorem3()), about<5>,
+       no_settings},
+      {"wu6", "wu6", "collapse over 128 layers", wu_fig6(), deep_seconds, deep},
+      {"wu7", "wu7", "temperature d_QK and collapse", wu_fig7(), sample_seconds<5, 0>, sampled},
+      {"wu8", "wu8", "singular values by layer, random init and pretrained", wu_fig8(), sample_seconds<1, 0>,
+       sampled},
+      {"wu9", "wu9", "cosines of the initial embeddings, random init and pretrained", wu_fig9(), about<1>,
+       sampled},
+      {"beyond", "beyond", "other norms, placements, weights; masks of equal sparsity", wu_beyond(),
        sample_seconds<5, 0>, sampled},
   };
   return parts;
@@ -154,10 +206,26 @@ std::vector<std::string> norms_for(const PaperPlan& plan, Need what) {
 
 Findings judge(const Exhibit& exhibit, const Evidence& evidence) {
   Findings found;
-  for (const Claim& claim : exhibit.claims) {
-    if (auto judged = judge(claim, evidence)) found.claims.push_back(std::move(*judged));
+  for (std::size_t c = 0; c < exhibit.claims.size(); ++c) {
+    if (auto judged = judge(exhibit.claims[c], evidence)) {
+      judged->id = std::to_string(c + 1);
+      found.claims.push_back(std::move(*judged));
+    }
   }
   if (exhibit.shown != nullptr) found.add(exhibit.shown(evidence));
+  return found;
+}
+
+Findings judge(const PaperPart& part, const Evidence& evidence) {
+  Findings found = judge(part.exhibit, evidence);
+  const std::string name = part.name;
+  for (Judgement& claim : found.claims) {
+    claim.id = fmt::format("{}-{}", name, claim.id);
+    claim.part = name;
+    claim.paper = name == "beyond" ? "beyond" : name.starts_with("wu") ? "wu2024" : "brody2023";
+    for (const Figure& figure : found.figures) claim.figures.push_back(figure.name);
+    for (const TextFinding& text : found.texts) claim.figures.push_back(text.name);
+  }
   return found;
 }
 

@@ -13,7 +13,8 @@ namespace normscope {
 namespace {
 
 // What a language model must have learned for its keys to be those of a trained one, in nats.
-constexpr double kLearned = 0.5;
+constexpr Threshold kLearned{
+    0.5, "half a nat is more than the frequencies of tokens alone take a small model off its start"};
 
 bool classifies(const TextRecipe& recipe) {
   return recipe.training_texts > 0;
@@ -61,17 +62,20 @@ std::vector<double> last_values(const TextRuns& runs, const RowValue& value) {
   return values;
 }
 
-std::string granted(const Evidence& evidence) {
+std::string text_stand_in(const Evidence& evidence) {
   const TextRecipe& recipe = evidence.recipe;
   std::string text;
-  if (recipe.generated) text = "text written by a grammar stands for real text";
   if (!recipe.at_published_scale())
-    append(text,
-           fmt::format("{} steps of {} × {} tokens stand for the published {} of {} × {}", recipe.steps,
-                       recipe.batch, recipe.context, kPublishedTextSteps, published_batch(recipe),
-                       published_context(recipe)),
-           ", and ");
+    text = fmt::format("{} steps of {} × {} tokens", recipe.steps, recipe.batch, recipe.context);
+  if (recipe.generated) append(text, "text written by a grammar", " of ");
   return text;
+}
+
+std::string text_not_at_hand(const Evidence& evidence) {
+  const TextRecipe& recipe = evidence.recipe;
+  if (text_stand_in(evidence).empty()) return "";
+  return fmt::format("{} steps of {} × {} tokens of {}", kPublishedTextSteps, published_batch(recipe),
+                     published_context(recipe), classifies(recipe) ? "SST-2" : "Wikipedia");
 }
 
 std::string generated_note(const Evidence& evidence) {
@@ -99,14 +103,15 @@ Ask language_learned(const std::string& norm) {
       const double gain = held_out_loss_of(run->rows.front()) - held_out_loss_of(run->rows.back());
       if (std::isfinite(gain)) gains.push_back(gain);
     }
-    return mean_interval(gains);
+    return mean_interval(gains, level_of(evidence));
   };
   return learned(
-      above(gained, kLearned),
+      above(gained, kLearned, Aspect(norm + ": held-out loss, start − end", " nats")),
       written(
           " The models have hardly learned: their held-out loss fell by {:.2f} nats, and {} are asked for. More steps are needed.",
-          [=](const Evidence& evidence) { return gained(evidence).mean; }, kLearned),
-      written("their held-out loss fell by {} nats, and {} are asked for", digits(2, gained), kLearned));
+          [=](const Evidence& evidence) { return gained(evidence).mean; }, kLearned.value),
+      written("their held-out loss fell by {} nats, and {} are asked for", digits(2, gained),
+              kLearned.value));
 }
 
 void add_point(CurveFigure::Curve& curve, std::uint64_t step, std::span<const double> values, double unit,

@@ -36,7 +36,7 @@ struct TextRecipe {
   std::string corpus, tokenizer;  // for people
   bool generated = false;         // texts by a grammar
   std::uint64_t steps = 0;
-  std::size_t batch = 0, context = 0, feed_forward = 0;
+  std::size_t batch = 0, context = 0, width = 0, feed_forward = 0;
   double learning_rate = 0, dropout = 0;
   double eps = 0;                          // of the norm before attention
   std::size_t training_texts = 0;          // labelled; of a language model 0
@@ -63,9 +63,10 @@ std::uint64_t last_step(std::span<const TextEvidence> runs);
 // A value of the last row of each run that has one.
 std::vector<double> last_values(const TextRuns& runs, const RowValue& value);
 
-// What must be granted for these runs to speak about the paper's; empty: nothing. Less training, or a text that
-// is none, cannot refute.
-std::string granted(const Evidence& evidence);
+// What these runs are in the place of the paper's, whom the verdict is then about, and what those would have been;
+// empty: they are as published.
+std::string text_stand_in(const Evidence& evidence);
+std::string text_not_at_hand(const Evidence& evidence);
 // Empty of real text.
 std::string generated_note(const Evidence& evidence);
 

@@ -50,7 +50,7 @@ bool ends_sentence(std::string_view text, std::size_t at) {
 }
 
 bool is_presentable(std::string_view sentence) {
-  constexpr std::size_t least = 30, most = 160, least_spaces = 3;
+  constexpr std::size_t least = 30, most = 240, least_spaces = 3;
   return sentence.size() >= least && sentence.size() <= most &&
          sentence.find('\n') == std::string_view::npos &&
          static_cast<std::size_t>(std::count(sentence.begin(), sentence.end(), ' ')) >= least_spaces;

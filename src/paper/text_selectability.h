@@ -89,7 +89,7 @@ MarkedText mark_sentences(const ModelWeights& weights, std::span<const Sentence>
                           const Executor& executor,
                           const std::function<void(std::size_t, std::size_t)>& progress = {});
 
-// The sentences of a text that are long enough to be looked at and short enough to be shown: of 30 to 160
+// The sentences of a text that are long enough to be looked at and short enough to be shown: of 30 to 240
 // bytes, at least 4 words, on one line. At most `most`.
 std::vector<std::string> short_sentences(std::string_view text, std::size_t most);
 

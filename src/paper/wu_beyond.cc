@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
+#include "core/decompose.h"
 #include "core/number_text.h"
 #include "paper/wu_curves.h"
 
@@ -98,18 +100,82 @@ std::vector<const CollapseCurve*> by_end(const Evidence& evidence) {
   });
   return order;
 }
-std::string at_24(const CollapseCurve& curve) {
-  return fmt::format("{} {}", curve.name, with_interval(mean_interval(relative_at(curve, 24))));
+std::string at_24(const Evidence& evidence, const CollapseCurve& curve) {
+  return fmt::format("{} {}", curve.name,
+                     with_interval(mean_interval(relative_at(curve, 24), level_of(evidence))));
 }
 // The mask with most left, and those that these samples cannot tell from it.
 std::string best(const Evidence& evidence) {
   const auto order = by_end(evidence);
   std::string names = order.front()->name;
   for (auto other = order.begin() + 1; other != order.end(); ++other) {
-    if (above(mean_difference(relative_at(**other, 24), relative_at(*order.front(), 24)), 0) != true)
+    if (above(mean_difference(relative_at(**other, 24), relative_at(*order.front(), 24), level_of(evidence)),
+              0) != true)
       names += " or " + (*other)->name;
   }
   return names;
+}
+
+// What may explain how much a mask leaves: a number per mask of kEqualMasks, none where it has none.
+struct Explanation {
+  const char* name;
+  std::vector<std::optional<double>> values;
+};
+// 1 − |λ₂| of attention that is uniform over what a mask allows: how fast it mixes by itself.
+double spectral_gap(const Mask& mask) {
+  const auto n = static_cast<Eigen::Index>(mask.n());
+  Eigen::MatrixXd attention = Eigen::MatrixXd::Zero(n, n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (const Mask::Run& run : mask.row(static_cast<std::size_t>(i)))
+      attention.row(i).segment(run.first, run.last - run.first).setOnes();
+    if (const double sum = attention.row(i).sum(); sum > 0) attention.row(i) /= sum;
+  }
+  Eigen::VectorXd moduli = eigenvalue_moduli(attention);
+  std::sort(moduli.begin(), moduli.end(), std::greater());
+  return n > 1 ? 1 - moduli[1] : 1;
+}
+std::vector<Explanation> explanations(const Evidence& evidence) {
+  Explanation radius{"the radius", {}}, gap{"the spectral gap of uniform attention", {}},
+      edges{"edges per token", {}};
+  for (const char* name : kEqualMasks) {
+    const Mask mask = parse_mask(name, kTokens, evidence.plan.seed);
+    const MaskProperties properties = mask_properties(mask);
+    radius.values.push_back(properties.radius ? std::optional<double>(*properties.radius) : std::nullopt);
+    gap.values.emplace_back(spectral_gap(mask));
+    edges.values.emplace_back(static_cast<double>(properties.edges) / static_cast<double>(kTokens));
+  }
+  return {radius, gap, edges};
+}
+// "radius: −0.90 (5 masks), …": rank correlations with what is left at layer 24.
+std::string correlations(const Evidence& evidence) {
+  std::string text;
+  for (const Explanation& each : explanations(evidence)) {
+    std::vector<double> of_mask, left;
+    for (std::size_t m = 0; m < kEqualMasks.size(); ++m) {
+      if (!each.values[m]) continue;
+      of_mask.push_back(*each.values[m]);
+      left.push_back(find(once<run>(evidence), "masks of equal sparsity, norm none", kEqualMasks[m])
+                         .mean(24, &TokenMeasures::relative));
+    }
+    append(text, fmt::format("with {} {:.2f} ({})", each.name, rank_correlation(of_mask, left),
+                             counted(of_mask.size(), "mask")));
+  }
+  return text;
+}
+// Where the masks without a centre stand: they have none that all tokens draw towards.
+std::string without_centre(const Evidence& evidence) {
+  const auto order = by_end(evidence);
+  std::string text;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    if (mask_properties(parse_mask(order[place]->name, kTokens, evidence.plan.seed)).centres.empty())
+      append(text, fmt::format("{} in place {}", order[place]->name, place + 1));
+  }
+  return text.empty() ? "All masks have a centre." : "Without a centre: " + text + ".";
+}
+std::string ranking(const Evidence& evidence) {
+  std::string text;
+  for (const CollapseCurve* curve : by_end(evidence)) append(text, at_24(evidence, *curve));
+  return text;
 }
 
 Claim which_mask() {
@@ -119,15 +185,15 @@ Claim which_mask() {
       .published = "not asked",
       .measured = written(
           "μ/‖X‖ at layer 24 without norm: {} (most), {} (least; {})",
-          [](const Evidence& evidence) { return at_24(*by_end(evidence).front()); },
-          [](const Evidence& evidence) { return at_24(*by_end(evidence).back()); },
+          [](const Evidence& evidence) { return at_24(evidence, *by_end(evidence).front()); },
+          [](const Evidence& evidence) { return at_24(evidence, *by_end(evidence).back()); },
           of(once<run>, samples_note)),
-      .why =
-          "A mask without a centre (block) never mixes its blocks; among the others a greater radius means slower mixing.",
+      .why = written("From most to least: {}. {} Rank correlation of what is left: {}.", ranking,
+                     without_centre, correlations),
       .asks = {{at_least(
           [](const Evidence& evidence) { return once<run>(evidence).front().layers.front().size(); }, 2)}},
-      .answer =
-          written("{}, then those with the greatest radius; random and global edges mix fastest", best)};
+      .answer = written("{}", best),
+      .topic = "masks"};
 }
 
 Findings shown(const Evidence& evidence) {

@@ -28,11 +28,16 @@ void end_axes(CurveFigure& figure) {
   }
 }
 
-Interval beyond_a_hundredth(const CollapseCurve& curve) {
-  std::vector<double> limit = relative_at(curve, 0);
-  for (double& value : limit) value *= 0.01;
-  return mean_difference(limit, relative_at_end(curve));
+// A difference of the start's hundredth rather than a ratio, which has no size where nothing is left: the share
+// that is left, sample by sample.
+Interval share_left(const Evidence& evidence, const CollapseCurve& curve) {
+  const std::vector<double> start = relative_at(curve, 0);
+  std::vector<double> share = relative_at_end(curve);
+  for (std::size_t s = 0; s < share.size(); ++s) share[s] = share[s] == 0 ? 0 : share[s] / start[s];
+  return mean_interval(share, level_of(evidence));
 }
+constexpr Threshold kCollapsed{
+    0.01, "two orders of magnitude: what falls exponentially is far below after twelve layers"};
 
 }  // namespace
 
@@ -62,18 +67,25 @@ std::vector<double> relative_at_end(const CollapseCurve& curve) {
   return relative_at(curve, last_layer(curve));
 }
 
-Answer stays_apart(const CollapseCurve& curve) {
-  return above(beyond_a_hundredth(curve), 0);
+Answer stays_apart(const Evidence& evidence, const CollapseCurve& curve, const std::string& what) {
+  return above(evidence, share_left(evidence, curve), kCollapsed, what + ": share of μ/‖X‖ left at the end");
 }
-Answer collapsed(const CollapseCurve& curve) {
-  return below(beyond_a_hundredth(curve), 0);
+Answer collapsed(const Evidence& evidence, const CollapseCurve& curve, const std::string& what) {
+  return below(evidence, share_left(evidence, curve), kCollapsed, what + ": share of μ/‖X‖ left at the end");
 }
 
-Answer more_under_local(const OfMask& left) {
+Answer more_under_local(const Evidence& evidence, const OfMask& left, const std::string& what) {
   return all_of(kGlobalMasks, [&](const char* global) {
-    return all_of(kLocalMasks,
-                  [&](const char* local) { return above(mean_difference(left(global), left(local)), 0); });
+    return all_of(kLocalMasks, [&](const char* local) {
+      return above(evidence, mean_difference(left(global), left(local), level_of(evidence)), 0,
+                   fmt::format("{}: μ/‖X‖ at the end, {} − {}", what, local, global));
+    });
   });
+}
+
+RatioInterval rate_of(const Evidence& evidence, const CollapseCurve& curve) {
+  const std::vector<double>& factors = curve.rate.samples;
+  return mean_ratio(std::vector<double>(factors.size(), 1), factors, level_of(evidence));
 }
 
 std::vector<double> Gains::of(const char* mask, std::size_t layer) const {
@@ -85,21 +97,28 @@ std::vector<double> Gains::of(const char* mask, std::size_t layer) const {
 
 RatioInterval Gains::mean(const char* mask, std::size_t layer) const {
   const std::vector<double> values = of(mask, layer);
-  return mean_ratio(std::vector<double>(values.size(), 1), values);
+  return mean_ratio(std::vector<double>(values.size(), 1), values, level_of(evidence));
 }
 
 std::string Gains::text(std::size_t layer) const {
   return over_masks([&](const char* mask) { return factor_text(mean(mask, layer)); });
 }
 
-Answer Gains::most_under_global() const {
-  const char* most = mean("full", 1).estimate.low > mean("causal", 1).estimate.low ? "full" : "causal";
-  return all_of(kLocalMasks,
-                [&](const char* local) { return above(mean_ratio(of(local, 1), of(most, 1)), 1); });
+Answer Gains::gains(const char* mask) const {
+  return above(evidence, mean(mask, 1), 1, {fmt::format("{}{}: gain of layer 1", whose, mask), "×"});
 }
 
-RatioInterval Gains::fading(const char* mask, std::size_t layer) const {
-  return mean_ratio(of(mask, layer), of(mask, 1));
+Answer Gains::most_under_global() const {
+  const char* most = mean("full", 1).estimate.low > mean("causal", 1).estimate.low ? "full" : "causal";
+  return all_of(kLocalMasks, [&](const char* local) {
+    return above(evidence, mean_ratio(of(local, 1), of(most, 1), level_of(evidence)), 1,
+                 {fmt::format("{}gain of layer 1, {} over {}", whose, most, local), "×"});
+  });
+}
+
+Answer Gains::fades(const char* mask, std::size_t layer, const Threshold& factor) const {
+  return above(evidence, mean_ratio(of(mask, layer), of(mask, 1), level_of(evidence)), factor,
+               {fmt::format("{}{}: gain of layer 1 over that of layer {}", whose, mask, layer), "×"});
 }
 
 BlockSpec bert_base(double dropout) {
@@ -134,7 +153,7 @@ std::string in_mode(std::string_view variant, double dropout) {
 std::string samples_note(const Curves& curves) {
   const std::size_t samples = curves.front().layers.front().size();
   return samples == 1 ? "1 sample, which has no interval"
-                      : fmt::format("± and brackets: 95 % intervals over {} samples of one model", samples);
+                      : fmt::format("± and brackets: intervals over {} samples of one model", samples);
 }
 
 std::string samples_count(const Curves& curves) {
@@ -221,7 +240,7 @@ std::string model_samples_note(const Evidence& evidence) {
   const PretrainedModel& model = evidence.models.front();
   const std::size_t windows = model.texts.size(), tokens = tokens_of(model);
   return windows == 1 ? fmt::format("one window of {} tokens, which has no interval", tokens)
-                      : fmt::format("± 95 % interval over {} windows of {} tokens", windows, tokens);
+                      : fmt::format("± interval over {} windows of {} tokens", windows, tokens);
 }
 
 std::string caption(Models models) {
@@ -263,8 +282,33 @@ std::string models_where(const Evidence& evidence, const OfModel& holds,
   return names;
 }
 
+Text absent(std::vector<std::string> published) {
+  return [published = std::move(published)](const Evidence& evidence) {
+    std::string names;
+    for (const std::string& name : published) {
+      const bool here = std::any_of(evidence.models.begin(), evidence.models.end(), [&](const auto& model) {
+        return stands_in(model) == "the paper's own" && published_model(spec_of(model).family) == name;
+      });
+      if (!here) append(names, name);
+    }
+    return names;
+  };
+}
+
 Claim by_model(Claim claim, const OfModel& holds, bool (*about)(const PretrainedModel&)) {
   claim.needs = {{Need::models}};
+  if (!claim.not_at_hand) claim.not_at_hand = absent({"bert-base-uncased"});
+  // The verdict is about all models, as soon as one of them stands in for another.
+  claim.stand_in = [=](const Evidence& evidence) {
+    std::string names;
+    bool own = true;
+    for (const PretrainedModel& model : evidence.models) {
+      if (!about(model)) continue;
+      append(names, model.name);
+      own = own && stands_in(model) == "the paper's own";
+    }
+    return own ? "" : names;
+  };
   claim.there = any_in(models_of);
   claim.holds = [=](const Evidence& evidence) {
     std::vector<Answer> answers;

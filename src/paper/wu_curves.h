@@ -33,16 +33,20 @@ std::vector<double> relative_at(const CollapseCurve& curve, std::size_t layer);
 // end.
 std::size_t last_layer(const CollapseCurve& curve);
 std::vector<double> relative_at_end(const CollapseCurve& curve);
-// μ/‖X‖ at the end beyond a hundredth of where it began, sample by sample, or below it.
-Answer stays_apart(const CollapseCurve& curve);
-Answer collapsed(const CollapseCurve& curve);
+// Of μ/‖X‖ at the start, what is left at the end: more than a hundredth, or less. what: whose.
+Answer stays_apart(const Evidence& evidence, const CollapseCurve& curve, const std::string& what);
+Answer collapsed(const Evidence& evidence, const CollapseCurve& curve, const std::string& what);
 // More of it under each local than under each global mask, sample by sample.
-Answer more_under_local(const OfMask& left);
+Answer more_under_local(const Evidence& evidence, const OfMask& left, const std::string& what);
+// The share kept per layer, by the curve's fit.
+RatioInterval rate_of(const Evidence& evidence, const CollapseCurve& curve);
 
 // What sharp attention leaves over what flat attention leaves, μ/‖X‖ at d_QK = 1/64 over that at 64, sample
 // by sample.
 struct Gains {
   std::function<const CollapseCurve&(const char* mask, const char* temperature)> curve;
+  const Evidence& evidence;
+  std::string whose = {};  // before what is noted
 
   static constexpr std::array<double, 3> temperatures = {1.0 / 64, 1.0, 64.0};
   static constexpr std::array<const char*, 3> labels = {"d_QK = 1/64", "d_QK = 1", "d_QK = 64"};
@@ -55,10 +59,12 @@ struct Gains {
   std::vector<double> of(const char* mask, std::size_t layer) const;
   RatioInterval mean(const char* mask, std::size_t layer) const;
   std::string text(std::size_t layer) const;  // of all masks
+  // A gain of the first layer under a mask.
+  Answer gains(const char* mask) const;
   // The global mask that gains most in the first layer against both local ones.
   Answer most_under_global() const;
-  // What the first layer gains over what is left of it after another.
-  RatioInterval fading(const char* mask, std::size_t layer) const;
+  // The first layer gains more than is left of it after another, by a factor.
+  Answer fades(const char* mask, std::size_t layer, const Threshold& factor) const;
 };
 
 // At random init: BERT-base shape, 768 dimensions, 12 heads, 128 tokens, N(0, 0.02²).
@@ -109,8 +115,10 @@ std::string models_where(const Evidence& evidence, const OfModel& holds,
 inline bool any_model(const PretrainedModel&) {
   return true;
 }
+// Of the paper's models, those that are not looked at, by name.
+Text absent(std::vector<std::string> published);
 // A claim about pretrained models: holds for all, for none, or for some, which a condition names; open if of one
-// it cannot be told.
+// it cannot be told. Of models that stand in for the paper's it is told as that.
 Claim by_model(Claim claim, const OfModel& holds, bool (*about)(const PretrainedModel&) = any_model);
 // The same under all masks; those that hold in all models are a condition, too.
 Claim by_model_and_mask(Claim claim, const OfModelAndMask& holds);

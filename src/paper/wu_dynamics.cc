@@ -39,8 +39,8 @@ FinalRanks coupled(const Evidence& evidence, double w) {
                      evidence.executor);
 }
 
-Interval apart(const FinalRanks& ranks) {
-  return share_interval(ranks.ranks[2], ranks.starts);
+Interval apart(const FinalRanks& ranks, double level) {
+  return share_interval(ranks.ranks[2], ranks.starts, level);
 }
 
 std::string with_brackets(const Interval& share) {

@@ -30,7 +30,7 @@ std::vector<TokenPair> shown_starts();
 const WuSettings& dynamics(const Evidence& evidence);
 // Where random starts of both tokens end, and the share that stays apart.
 FinalRanks coupled(const Evidence& evidence, double w);
-Interval apart(const FinalRanks& ranks);
+Interval apart(const FinalRanks& ranks, double level);
 // "12.34 % [11.70, 13.01]"
 std::string with_brackets(const Interval& share);
 

@@ -36,6 +36,10 @@ FinalRanks normed(const Evidence& evidence) {
   return coupled(evidence, evidence.dynamics.w);
 }
 
+Interval normed_apart(const Evidence& evidence) {
+  return apart(once<normed>(evidence), level_of(evidence));
+}
+
 PhaseFigure::Path path_of(const TokenPath& path, std::size_t token, const std::string& name) {
   constexpr std::size_t shown = 40;
   PhaseFigure::Path result{.name = name, .x = {}, .y = {}, .hint = ""};
@@ -80,7 +84,7 @@ Findings shown(const Evidence& evidence) {
 }  // namespace
 
 Exhibit wu_fig1() {
-  constexpr double same = 1e-9;
+  constexpr Threshold same{1e-9, "of tokens of norm 1: a thousand million times closer than at the start"};
   return {
       {{.where = "Wu Fig. 1",
         .sentence = "Without LayerNorm both tokens collapse to the same point",
@@ -91,17 +95,20 @@ Exhibit wu_fig1() {
         .why = written(
             "{} random starts on the circle. With W_V = I the point is where token 1 starts; with the Jordan block the tokens run away together, since its powers grow.",
             of(dynamics, &WuSettings::starts)),
-        .holds = all_of({below(once<with_identity>, same), below(once<with_jordan>, same)})},
+        .holds = all_of({below(once<with_identity>, same, "largest distance, W_V = I"),
+                         below(once<with_jordan>, same, "largest distance, Jordan block")}),
+        .topic = "dynamics"},
        {.where = "Wu Fig. 1",
         .sentence = "With LayerNorm they need not: token 1 goes to (0, ±1), token 2 to B",
         .published = "picture",
-        .measured = written("{} of random starts stay apart, w = {:g}",
-                            of(of(once<normed>, apart), with_brackets), of(dynamics, &WuSettings::w)),
+        .measured = written("{} of random starts stay apart, w = {:g}", of(normed_apart, with_brackets),
+                            of(dynamics, &WuSettings::w)),
         .why = written(
             "{} starts, {} layers, {} not settled, {} with a zero row. Most starts collapse all the same.",
             of(once<normed>, &FinalRanks::starts), of(dynamics, &WuSettings::layers),
             of(once<normed>, &FinalRanks::unsettled), of(once<normed>, &FinalRanks::zero_rows)),
-        .holds = above(of(once<normed>, apart), 0)}},
+        .holds = above(normed_apart, 0, "share of starts that stay apart"),
+        .topic = "dynamics"}},
       shown};
 }
 

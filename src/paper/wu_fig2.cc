@@ -11,11 +11,16 @@
 namespace normscope {
 namespace {
 
-// Every variant under every mask, in eval mode and with dropout.
-std::vector<CollapseCase> all_variants() {
+constexpr Threshold kExponential{
+    0.9, "a tenth per layer: what falls less is hardly told from level over twelve layers", 1};
+
+// Every variant under every mask, in eval mode and with dropout; of the deep ones with dropout only the one that it
+// is a question of.
+std::vector<CollapseCase> all_variants(bool deep) {
   std::vector<CollapseCase> cases;
   for (const std::string_view variant : variant_names()) {
     for (const double dropout : {0.0, kDropout}) {
+      if (deep && dropout > 0 && variant != "san+norm") continue;
       for (const char* mask : kMasks) {
         cases.push_back({in_mode(variant, dropout), mask, variant_of(variant, bert_base(dropout)),
                          parse_mask(mask, kTokens)});
@@ -27,14 +32,14 @@ std::vector<CollapseCase> all_variants() {
 
 // Share of μ left after each layer, first to last, where μ is above what float32 resolves: a factor for every
 // sample.
-RatioInterval mu_factor(const CollapseCurve& curve) {
+RatioInterval mu_factor(const Evidence& evidence, const CollapseCurve& curve) {
   std::size_t layer = 1;
   while (layer < last_layer(curve) && curve.mean(layer + 1, &TokenMeasures::relative) > 1e-5) ++layer;
   std::vector<double> start = curve.of(0, &TokenMeasures::mu), end = curve.of(layer, &TokenMeasures::mu);
   for (std::vector<double>* values : {&start, &end}) {
     for (double& value : *values) value = std::pow(value, 1 / static_cast<double>(layer));
   }
-  return mean_ratio(start, end);
+  return mean_ratio(start, end, level_of(evidence));
 }
 
 // Curves at random init, to a depth.
@@ -52,20 +57,23 @@ struct Group {
     return find(depth.curves(evidence), name, mask);
   }
   // Something of each, as text.
-  Text over(std::string (*text)(const CollapseCurve&)) const {
+  Text over(std::string (*text)(const Evidence&, const CollapseCurve&)) const {
     return [*this, text](const Evidence& evidence) {
-      return over_masks([&](const char* mask) { return text(under(evidence, mask)); });
+      return over_masks([&](const char* mask) { return text(evidence, under(evidence, mask)); });
     };
   }
   // Whether it is so of all.
-  Condition all(Answer (*holds)(const CollapseCurve&)) const {
+  Condition all(Answer (*holds)(const Evidence&, const CollapseCurve&, const std::string& what)) const {
     return [*this, holds](const Evidence& evidence) {
-      return all_of(kMasks, [&](const char* mask) { return holds(under(evidence, mask)); });
+      return all_of(kMasks, [&](const char* mask) {
+        return holds(evidence, under(evidence, mask), fmt::format("{}, {}", name, mask));
+      });
     };
   }
   Text ends() const {
-    return over(
-        [](const CollapseCurve& curve) { return with_interval(mean_interval(relative_at_end(curve))); });
+    return over([](const Evidence& evidence, const CollapseCurve& curve) {
+      return with_interval(mean_interval(relative_at_end(curve), level_of(evidence)));
+    });
   }
   // Of what is shown at the end.
   auto layer() const {
@@ -75,20 +83,29 @@ struct Group {
 
 Claim pure_attention_collapses(const Depth& depth) {
   const Group san{depth, "san, eval"};
-  const Condition falls = san.all([](const CollapseCurve& curve) { return below(mu_factor(curve), 0.9); });
+  const Condition falls =
+      san.all([](const Evidence& evidence, const CollapseCurve& curve, const std::string& what) {
+        return below(evidence, mu_factor(evidence, curve), kExponential,
+                     {what + ": share of μ kept per layer", "×"});
+      });
   return {
       .where = depth.where,
       .sentence = "Without LayerNorm, pure attention collapses exponentially under every mask",
       .published = "μ falls along a line under all four masks",
-      .measured =
-          written("share of μ kept per layer: {}; of μ/‖X‖: {} ({})",
-                  san.over([](const CollapseCurve& curve) { return factor_text(mu_factor(curve)); }),
-                  san.over([](const CollapseCurve& curve) { return factor_text(curve.rate.interval()); }),
-                  of(depth.curves, samples_note)),
+      .measured = written("share of μ kept per layer: {}; of μ/‖X‖: {} ({})",
+                          san.over([](const Evidence& evidence, const CollapseCurve& curve) {
+                            return factor_text(mu_factor(evidence, curve));
+                          }),
+                          san.over([](const Evidence& evidence, const CollapseCurve& curve) {
+                            return factor_text(rate_of(evidence, curve));
+                          }),
+                          of(depth.curves, samples_note)),
       .why =
           "BERT's weights (standard deviation 0.02) shrink μ to about 0.31 per layer by scale alone, whatever the mask; μ/‖X‖ tells how alike the tokens become.",
       .holds = all_of({falls, san.all(collapsed)}),
-      .holds_if = {{falls, "μ is read without its scale: μ/‖X‖ falls slowly under local masks"}}};
+      .holds_if = {{falls, "μ is read without its scale: μ/‖X‖ falls slowly under local masks"}},
+      .topic = "collapse",
+      .confounds = {"mu-scale"}};
 }
 
 Claim local_is_slower(const Depth& depth) {
@@ -106,9 +123,13 @@ Claim local_is_slower(const Depth& depth) {
       .why = written(
           "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global mask, sample by sample ({}).",
           of(depth.curves, samples_note)),
-      .holds = [=](const Evidence& evidence) {
-        return more_under_local([&](const char* mask) { return relative_at_end(san.under(evidence, mask)); });
-      }};
+      .holds =
+          [=](const Evidence& evidence) {
+            return more_under_local(
+                evidence, [&](const char* mask) { return relative_at_end(san.under(evidence, mask)); },
+                "SAN");
+          },
+      .topic = "masks"};
 }
 
 // The question of dropout: in which mode does LayerNorm alone keep tokens apart?
@@ -123,7 +144,9 @@ Claim norm_prevents_collapse(const Depth& depth) {
       .why =
           "At random init attention is nearly uniform. In eval mode the complete mask then averages all tokens to one, and LayerNorm only rescales what is left (until rounding noise is all there is); dropout gives every token noise of its own, which LayerNorm scales up again.",
       .holds = eval.all(stays_apart),
-      .holds_if = {{dropout.all(stays_apart), "dropout is left on"}}};
+      .holds_if = {{dropout.all(stays_apart), "dropout is left on"}},
+      .topic = "collapse",
+      .confounds = {"dropout"}};
 }
 
 Claim skip_keeps_apart(const Depth& depth) {
@@ -144,7 +167,8 @@ Claim skip_keeps_apart(const Depth& depth) {
           when(negation(apart),
                written(
                    "under local masks; under some global ones less than a hundredth is left after {} layers",
-                   skip.layer()))};
+                   skip.layer())),
+      .topic = "collapse"};
 }
 
 std::vector<Claim> claims_at(const Depth& depth) {
@@ -175,11 +199,11 @@ Findings shown_at(const Curves& curves, const char* name, std::size_t layers) {
 }
 
 Curves run_twelve(const Evidence& evidence) {
-  return evidence.collapse("Wu Fig. 2", all_variants(),
+  return evidence.collapse("Wu Fig. 2", all_variants(false),
                            bert_settings(12, evidence.plan.samples, evidence.plan.seed));
 }
 Curves run_many(const Evidence& evidence) {
-  return evidence.collapse("Wu Fig. 6", all_variants(),
+  return evidence.collapse("Wu Fig. 6", all_variants(true),
                            bert_settings(128, evidence.plan.deep_samples, evidence.plan.seed));
 }
 constexpr Depth kTwelve{"Wu Fig. 2", once<run_twelve>};
@@ -202,13 +226,14 @@ const CollapseCurve& pretrained(const Evidence& evidence, const PretrainedModel&
   return find(once<run_pretrained>(evidence), model, variant, mask);
 }
 
-std::string end_text(const CollapseCurve& curve) {
-  return with_interval(mean_interval(relative_at(curve, curve.layers.size() - 1)));
+std::string end_text(const Evidence& evidence, const CollapseCurve& curve) {
+  return with_interval(mean_interval(relative_at(curve, curve.layers.size() - 1), level_of(evidence)));
 }
 // Something of a variant of every model under every mask.
-Text over_pretrained(const char* variant, std::string (*text)(const CollapseCurve&)) {
+Text over_pretrained(const char* variant, std::string (*text)(const Evidence&, const CollapseCurve&)) {
   return over_models([=](const Evidence& evidence, const PretrainedModel& model) {
-    return over_masks([&](const char* mask) { return text(pretrained(evidence, model, variant, mask)); });
+    return over_masks(
+        [&](const char* mask) { return text(evidence, pretrained(evidence, model, variant, mask)); });
   });
 }
 
@@ -217,20 +242,25 @@ Claim pretrained_attention() {
       {.where = "Wu Fig. 2, pretrained",
        .sentence = "Without LayerNorm, pure attention collapses exponentially under every mask",
        .published = "μ falls along a line under all four masks, pretrained BERT",
-       .measured =
-           written("share of μ/‖X‖ kept per layer, {}; μ after the last layer over μ at the start, {}",
-                   over_pretrained(
-                       "san", [](const CollapseCurve& curve) { return factor_text(curve.rate.interval()); }),
-                   over_pretrained("san",
-                                   [](const CollapseCurve& curve) {
-                                     return factor_text(
-                                         mean_ratio(curve.of(0, &TokenMeasures::mu),
-                                                    curve.of(curve.layers.size() - 1, &TokenMeasures::mu)));
-                                   })),
+       .measured = written(
+           "share of μ/‖X‖ kept per layer, {}; μ after the last layer over μ at the start, {}",
+           over_pretrained("san",
+                           [](const Evidence& evidence, const CollapseCurve& curve) {
+                             return factor_text(rate_of(evidence, curve));
+                           }),
+           over_pretrained("san",
+                           [](const Evidence& evidence, const CollapseCurve& curve) {
+                             return factor_text(mean_ratio(
+                                 curve.of(0, &TokenMeasures::mu),
+                                 curve.of(curve.layers.size() - 1, &TokenMeasures::mu), level_of(evidence)));
+                           })),
        .why =
-           "Counted as collapse: a fitted factor whose interval lies below 0.9 per layer. μ itself also has the scale of the value matrices in it."},
+           "Counted as collapse: a fitted factor whose interval lies below 0.9 per layer. μ itself also has the scale of the value matrices in it.",
+       .topic = "collapse",
+       .confounds = {"mu-scale"}},
       [](const Evidence& evidence, const PretrainedModel& model, const char* mask) {
-        return below(pretrained(evidence, model, "san", mask).rate.interval(), 0.9);
+        return below(evidence, rate_of(evidence, pretrained(evidence, model, "san", mask)), kExponential,
+                     {fmt::format("{}, {}: share of μ/‖X‖ kept per layer", model.name, mask), "×"});
       });
 }
 
@@ -242,10 +272,13 @@ Claim pretrained_local_is_slower() {
        .measured = written("SAN, μ/‖X‖ after the last layer, {} ({})", over_pretrained("san", end_text),
                            model_samples_note),
        .why =
-           "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global mask, window by window."},
+           "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global mask, window by window.",
+       .topic = "masks"},
       [](const Evidence& evidence, const PretrainedModel& model) {
         return more_under_local(
-            [&](const char* mask) { return relative_at_end(pretrained(evidence, model, "san", mask)); });
+            evidence,
+            [&](const char* mask) { return relative_at_end(pretrained(evidence, model, "san", mask)); },
+            model.name);
       });
 }
 
@@ -257,17 +290,20 @@ Claim parts_together() {
        .published = "μ of the full model stays level under all four masks",
        .measured = written("full model, μ/‖X‖ after the last layer, {} ({})",
                            over_pretrained("full", end_text), model_samples_note),
-       .why = "Counted as collapse: less than a hundredth of μ/‖X‖ at the start."},
+       .why = "Counted as collapse: less than a hundredth of μ/‖X‖ at the start.",
+       .topic = "collapse"},
       [](const Evidence& evidence, const PretrainedModel& model) {
-        return all_of(
-            kMasks, [&](const char* mask) { return stays_apart(pretrained(evidence, model, "full", mask)); });
+        return all_of(kMasks, [&](const char* mask) {
+          return stays_apart(evidence, pretrained(evidence, model, "full", mask),
+                             fmt::format("{}, {}", model.name, mask));
+        });
       });
 }
 
 // Of μ/‖X‖ at the start, what a variant keeps under the model's own mask.
 std::string kept(const Evidence& evidence, const PretrainedModel& model, const char* variant) {
   const CollapseCurve& curve = pretrained(evidence, model, variant, own_mask_name(model));
-  const RatioInterval share = mean_ratio(relative_at(curve, 0), relative_at_end(curve));
+  const RatioInterval share = mean_ratio(relative_at(curve, 0), relative_at_end(curve), level_of(evidence));
   const std::string mean = percent(share.estimate.low, 0, kNotMeasurable);
   return !std::isfinite(share.high - share.low)
              ? mean
@@ -287,7 +323,8 @@ Claim which_part() {
             std::string text;
             for (const char* variant : {"san", "san+norm", "san+skip", "san+skip+norm", "full"})
               append(text, fmt::format("{} {}", variant,
-                                       end_text(pretrained(evidence, model, variant, own_mask_name(model)))));
+                                       end_text(evidence,
+                                                pretrained(evidence, model, variant, own_mask_name(model)))));
             return text;
           })),
       .why =
@@ -298,7 +335,8 @@ Claim which_part() {
             kept(evidence, model, "san"), kept(evidence, model, "san+norm"),
             kept(evidence, model, "san+skip"), kept(evidence, model, "san+skip+norm"),
             kept(evidence, model, "full"));
-      })};
+      }),
+      .topic = "collapse"};
 }
 
 Findings shown_pretrained(const Evidence& evidence) {
@@ -311,6 +349,29 @@ Findings shown_pretrained(const Evidence& evidence) {
   return found;
 }
 
+// What one group of curves says of one measure.
+Figure reading(const Curves& curves, const std::string& group, double TokenMeasures::*measure,
+               const char* name, const char* title) {
+  Curves chosen;
+  for (const CollapseCurve& curve : curves) {
+    if (curve.group != group) continue;
+    chosen.push_back(curve);
+    chosen.back().layers.resize(last_layer(curve) + 1);
+  }
+  return curve_figure(chosen, measure, name, title, false, "");
+}
+
+std::vector<Figure> confounds_of(const Curves& curves) {
+  return {reading(curves, in_mode("san+norm", 0), &TokenMeasures::relative, "confound-dropout-eval",
+                  "SAN+LN in eval mode"),
+          reading(curves, in_mode("san+norm", kDropout), &TokenMeasures::relative, "confound-dropout-on",
+                  "SAN+LN with dropout 0.1"),
+          reading(curves, in_mode("san", 0), &TokenMeasures::mu, "confound-mu-scale-mu",
+                  "SAN: μ, with its scale"),
+          reading(curves, in_mode("san", 0), &TokenMeasures::relative, "confound-mu-scale-relative",
+                  "SAN: μ/‖X‖, free of scale")};
+}
+
 }  // namespace
 
 Exhibit wu_fig2() {
@@ -319,7 +380,9 @@ Exhibit wu_fig2() {
        {pretrained_attention(), pretrained_local_is_slower(), parts_together(), which_part()})
     claims.push_back(claim);
   return {claims, [](const Evidence& evidence) {
-            Findings found = shown_at(kTwelve.curves(evidence), "wu2", 12);
+            const Curves& curves = kTwelve.curves(evidence);
+            Findings found = shown_at(curves, "wu2", 12);
+            for (Figure& figure : confounds_of(curves)) found.figures.push_back(std::move(figure));
             found.add(shown_pretrained(evidence));
             return found;
           }};

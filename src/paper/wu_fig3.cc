@@ -22,8 +22,9 @@ Curves temperatures(const Evidence& evidence) {
 }
 Gains gains(const Evidence& evidence, const PretrainedModel& model) {
   return {[&](const char* mask, const char* temperature) -> const CollapseCurve& {
-    return find(once<temperatures>(evidence), model, fmt::format("san, {}", mask), temperature);
-  }};
+            return find(once<temperatures>(evidence), model, fmt::format("san, {}", mask), temperature);
+          },
+          evidence, model.name + ", "};
 }
 
 Claim slows_collapse() {
@@ -37,9 +38,10 @@ Claim slows_collapse() {
                              return gains(evidence, model).text(1);
                            }),
                            model_samples_note),
-       .why = Gains::why},
+       .why = Gains::why,
+       .topic = "temperature"},
       [](const Evidence& evidence, const PretrainedModel& model, const char* mask) {
-        return above(gains(evidence, model).mean(mask, 1), 1);
+        return gains(evidence, model).gains(mask);
       });
 }
 
@@ -49,7 +51,7 @@ Claim global_and_early() {
   };
   const OfModel both = [=](const Evidence& evidence, const PretrainedModel& model) {
     const Answer early = all_of(kGlobalMasks, [&](const char* mask) {
-      return above(gains(evidence, model).fading(mask, spec_of(model).layers), 1);
+      return gains(evidence, model).fades(mask, spec_of(model).layers, 1);
     });
     return all_of({global(evidence, model), early});
   };
@@ -68,11 +70,12 @@ Claim global_and_early() {
                            })),
        .why =
            "Early: the ratio of what both temperatures leave is greater after the first layer than after the last, under both global masks. It grows without end where only the flat one collapses.",
-       .holds_if = {{surely([=](const Evidence& evidence) {
+       .holds_if = {{[=](const Evidence& evidence) {
                        return all_of(evidence.models,
                                      [&](const PretrainedModel& model) { return global(evidence, model); });
-                     }),
-                     written("layers are left aside{}: all gain most under global masks", for_some)}}},
+                     },
+                     written("layers are left aside{}: all gain most under global masks", for_some)}},
+       .topic = "temperature"},
       both);
 }
 

@@ -24,14 +24,17 @@ const CollapseCurve& curve_of(const Evidence& evidence, const PretrainedModel& m
   return find(once<as_they_are>(evidence), kAsTheyAre, model.name);
 }
 
-double least_rank(const Evidence& evidence, const PretrainedModel& model) {
-  double least = 1;
+// Of every window, its least rank over the layers.
+Interval least_rank(const Evidence& evidence, const PretrainedModel& model) {
+  std::vector<double> least(model.texts.size(), 1);
   for (std::size_t layer = 1; layer <= spec_of(model).layers; ++layer) {
-    for (const double share : curve_of(evidence, model).of(layer, &TokenMeasures::rank_share))
-      least = std::min(least, share);
+    const std::vector<double> shares = curve_of(evidence, model).of(layer, &TokenMeasures::rank_share);
+    for (std::size_t window = 0; window < shares.size(); ++window)
+      least[window] = std::min(least[window], shares[window]);
   }
-  return least;
+  return mean_interval(least, level_of(evidence));
 }
+constexpr Threshold kFull{0.99, "a window of 128 tokens may repeat one word", 1};
 
 Claim full_rank() {
   return by_model(
@@ -40,21 +43,24 @@ Claim full_rank() {
        .published = "rank about 100 % in bert-base-uncased, gpt2, t5-base, albert-base-v2",
        .otherwise = kNoModel,
        .measured = over_models([](const Evidence& evidence, const PretrainedModel& model) {
-         return fmt::format("{:.1f} % at the start, least {:.1f} % in layers 1 to {}",
+         return fmt::format("{:.1f} % at the start, least {} % in layers 1 to {}",
                             100 * curve_of(evidence, model).mean(0, &TokenMeasures::rank_share),
-                            100 * least_rank(evidence, model), spec_of(model).layers);
+                            with_interval(least_rank(evidence, model), 1, 100), spec_of(model).layers);
        }),
        .why =
-           "Singular values above σ₁·max(N, d)·ε of float32, of windows shorter than the width. Where a model adds no positions to its embeddings, equal words start as equal rows, and the first layer tells them apart."},
+           "Singular values above σ₁·max(N, d)·ε of float32, of windows shorter than the width. Where a model adds no positions to its embeddings, equal words start as equal rows, and the first layer tells them apart.",
+       .not_at_hand = absent({"bert-base-uncased", "gpt2", "t5-base", "albert-base-v2"}),
+       .topic = "collapse"},
       [](const Evidence& evidence, const PretrainedModel& model) {
-        return at_least(least_rank(evidence, model), 0.99);
+        return at_least(evidence, least_rank(evidence, model), kFull,
+                        {model.name + ": least rank over the layers, share of full", "", 1});
       });
 }
 
 std::string cosines(const Evidence& evidence, const PretrainedModel& model) {
   const CollapseCurve& curve = curve_of(evidence, model);
   const auto value = [&](std::size_t layer, double TokenMeasures::*measure) {
-    return mean_interval(curve.of(layer, measure));
+    return mean_interval(curve.of(layer, measure), level_of(evidence));
   };
   const std::size_t last = spec_of(model).layers;
   std::size_t top = 0;
@@ -77,12 +83,16 @@ Claim anisotropic() {
        .otherwise = kNoModel,
        .measured = over_models(cosines),
        .why =
-           "Judged by the differences of last layer and start, window by window. Layer 0 is what enters the first layer; a norm after the last one is left out."},
+           "Judged by the differences of last layer and start, window by window. Layer 0 is what enters the first layer; a norm after the last one is left out.",
+       .not_at_hand = absent({"bert-base-uncased", "gpt2", "t5-base", "albert-base-v2"}),
+       .topic = "collapse"},
       [](const Evidence& evidence, const PretrainedModel& model) {
         const CollapseCurve& curve = curve_of(evidence, model);
-        return above(mean_difference(curve.of(0, &TokenMeasures::mean_abs_cosine),
-                                     curve.of(spec_of(model).layers, &TokenMeasures::mean_abs_cosine)),
-                     0);
+        return above(evidence,
+                     mean_difference(curve.of(0, &TokenMeasures::mean_abs_cosine),
+                                     curve.of(spec_of(model).layers, &TokenMeasures::mean_abs_cosine),
+                                     level_of(evidence)),
+                     0, model.name + ": mean |cosine|, last layer − start");
       });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/number_text.h"
 #include "paper/part.h"
@@ -15,7 +16,7 @@ constexpr std::size_t kFirstLayers = 300;  // in which token 1 arrives
 constexpr double kNear = 0.02;
 
 // The starts are the same at every w, so that each is one trial: whether it arrived at all of them.
-Interval arrived(const Evidence& evidence) {
+std::size_t arrived_starts(const Evidence& evidence) {
   const WuSettings& settings = evidence.dynamics;
   std::size_t arrived = 0;
   for (std::size_t s = 0; s < settings.starts; ++s) {
@@ -25,7 +26,10 @@ Interval arrived(const Evidence& evidence) {
       return std::fabs(tokens[0]) < kNear;
     });
   }
-  return share_interval(arrived, settings.starts);
+  return arrived;
+}
+Interval arrived(const Evidence& evidence) {
+  return share_interval(once<arrived_starts>(evidence), evidence.dynamics.starts, level_of(evidence));
 }
 
 struct AtWeight {
@@ -48,10 +52,10 @@ double furthest_from_formula(const Evidence& evidence) {
 }
 
 // Over all w.
-Text listed(std::string (*text)(const AtWeight&)) {
+Text listed(std::function<std::string(const Evidence&, const AtWeight&)> text) {
   return [=](const Evidence& evidence) {
     std::string all;
-    for (const AtWeight& each : once<at_all_w>(evidence)) append(all, text(each));
+    for (const AtWeight& each : once<at_all_w>(evidence)) append(all, text(evidence, each));
     return all;
   };
 }
@@ -62,24 +66,35 @@ auto summed(std::size_t (*count)(const AtWeight&)) {
     return sum;
   };
 }
-Condition at_each(Answer (*holds)(const AtWeight&)) {
-  return [=](const Evidence& evidence) { return all_of(once<at_all_w>(evidence), holds); };
+Condition at_each(Answer (*holds)(const Evidence&, const AtWeight&)) {
+  return [=](const Evidence& evidence) {
+    return all_of(once<at_all_w>(evidence), [&](const AtWeight& each) { return holds(evidence, each); });
+  };
+}
+// The share that stays apart over the arc's, at a w.
+Interval over_arc(const Evidence& evidence, const AtWeight& each) {
+  Interval share = apart(each.ranks, level_of(evidence));
+  for (double* end : {&share.mean, &share.low, &share.high}) *end /= arc_share(each.w);
+  return share;
 }
 std::size_t weights(const Evidence& evidence) {
   return evidence.dynamics.all_w.size();
 }
 
 Claim first_token() {
+  constexpr Threshold nearly_all{
+      0.99, "all but those that start beside the other end, and are on their way round", 1};
   return {
       .where = "Wu Fig. 5",
       .sentence = "Token 1 goes to (0, 1) or (0, −1)",
       .published = "every start",
-      .measured = written("{} of {} starts within {:g} after {} layers at each of {} w",
-                          of(once<arrived>, with_brackets), of(dynamics, &WuSettings::starts), kNear,
-                          kFirstLayers, weights),
+      .measured =
+          written("{} of {} starts within {:g} after {} layers at each of {} w", of(arrived, with_brackets),
+                  of(dynamics, &WuSettings::starts), kNear, kFirstLayers, weights),
       .why =
           "Token 1 sees itself only: (x, y) becomes a multiple of (x, y + wtx), at a distance of about 1/(wt). Those that are not there yet start near the other end and are on their way round.",
-      .holds = surely(above(once<arrived>, 0.99))};
+      .holds = above(arrived, nearly_all, "share of starts that arrive"),
+      .topic = "dynamics"};
 }
 
 Claim arcs() {
@@ -87,34 +102,44 @@ Claim arcs() {
   return {
       .where = "Wu Fig. 5",
       .sentence = "With token 1 at (0, 1), token 2 goes to B from the arc A → (−1, 0) → B → (0, −1)",
-      .published = "½ − arcsin(1/w)/2π of the circle: " + listed([](const AtWeight& each) {
+      .published = "½ − arcsin(1/w)/2π of the circle: " + listed([](const Evidence&, const AtWeight& each) {
                      return fmt::format("{} (w {:g})", percent(each.arc.formula, 2), each.w);
                    }),
-      .measured = listed([](const AtWeight& each) { return percent(each.arc.share, 2); }),
+      .measured = listed([](const Evidence&, const AtWeight& each) { return percent(each.arc.share, 2); }),
       .why = written(
           "{} mismatches over {} angles at each of {} w; shares differ by at most {:.1e}. (0, −1) itself is singular: the rows cancel. {} of the angles met it.",
           mismatches, of(dynamics, &WuSettings::angles), weights, furthest_from_formula,
           summed([](const AtWeight& each) { return each.arc.zero_rows; })),
-      .holds = none(mismatches)};
+      .holds = at_most(mismatches, 0, "angles that end elsewhere"),
+      .topic = "dynamics"};
 }
 
 Claim both_tokens() {
-  const Condition less =
-      at_each([](const AtWeight& each) { return below(apart(each.ranks), arc_share(each.w)); });
-  const Condition stay_apart = at_each([](const AtWeight& each) { return above(apart(each.ranks), 0); });
+  const Condition less = at_each([](const Evidence& evidence, const AtWeight& each) {
+    return below(evidence, over_arc(evidence, each), 1,
+                 {fmt::format("w {:g}: share that stays apart over the arc's", each.w), "×", 1});
+  });
+  const Condition as_many = at_each([](const Evidence& evidence, const AtWeight& each) {
+    constexpr Threshold nearly{0.95, "a twentieth of the share: what the figure's arcs can be read to", 1};
+    return at_least(evidence, over_arc(evidence, each), nearly,
+                    {fmt::format("w {:g}: share that stays apart over the arc's", each.w), "×", 1});
+  });
   return {
       .where = "Wu Fig. 5",
       .sentence = "Tokens stay apart from starts of that share",
-      .published = listed([](const AtWeight& each) {
+      .published = listed([](const Evidence&, const AtWeight& each) {
         return fmt::format("{:.1f} % (w {:g})", 100 * arc_share(each.w), each.w);
       }),
-      .measured = listed([](const AtWeight& each) { return with_brackets(apart(each.ranks)); }),
+      .measured = listed([](const Evidence& evidence, const AtWeight& each) {
+        return with_brackets(apart(each.ranks, level_of(evidence)));
+      }),
       .why = written(
-          "{} random starts of both tokens at each w, {} layers, {} not settled or singular; 95 % intervals. Token 1 needs about 1/(wt), and beside a token 1 on its way the arc that leads to B is smaller.",
+          "{} random starts of both tokens at each w, {} layers, {} not settled or singular. Token 1 needs about 1/(wt), and beside a token 1 on its way the arc that leads to B is smaller.",
           of(dynamics, &WuSettings::starts), of(dynamics, &WuSettings::layers),
           summed([](const AtWeight& each) { return each.ranks.unsettled + each.ranks.zero_rows; })),
-      .holds = all_of({negation(surely(less)), stay_apart}),
-      .holds_if = {{less, "token 1 has converged before token 2 moves, as the figure draws it"}}};
+      .holds = as_many,
+      .holds_if = {{less, "token 1 has converged before token 2 moves, as the figure draws it"}},
+      .topic = "dynamics"};
 }
 
 Findings shown(const Evidence& evidence) {

@@ -76,7 +76,8 @@ Claim every_rank() {
           of(once<built>, &Built::equilibria), kMost, of(once<built>, &Built::residual), wrong),
       .why =
           "With m = N − k + 1 equal tokens the next one needs −m/w where the others have −1/w, hence m ≤ w; m < w is enough for 2ᵏ.",
-      .holds = none(wrong)};
+      .holds = at_most(wrong, 0, "ranks or counts that are wrong"),
+      .topic = "dynamics"};
 }
 
 Claim stable_rank() {
@@ -90,8 +91,9 @@ Claim stable_rank() {
       .why = written(
           "‖X‖₂ ≥ ‖Xe_d‖ proves it for k = N and gives N/(N − (m² + k − 2)/w²) otherwise, exceeded in {} cases. The least: N = 3, k = 2, w = 3 has SRank 1.125, the published bound is 1.08.",
           of(once<built>, &Built::exceeded_own)),
-      .holds = none(exceeded),
-      .holds_if = {{none(of_full), "the rank is full (k = N) or 1"}}};
+      .holds = at_most(exceeded, 0, "cases that exceed the bound"),
+      .holds_if = {{at_most(of_full, 0, "of those with full rank"), "the rank is full (k = N) or 1"}},
+      .topic = "dynamics"};
 }
 
 Claim which_are_stable() {

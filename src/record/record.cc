@@ -18,6 +18,8 @@
 #include "normscope/error.h"
 #include "normscope/version.h"
 #include "record/json.h"
+#include "record/piece_store.h"
+#include "record/run_lock.h"
 #include "result/json_reader.h"
 #include "result/json_writer.h"
 
@@ -126,7 +128,8 @@ void remove_earlier_run(const fs::path& directory) {
 // What a killed run may have left before its config.json does not make a directory a stranger's.
 bool holds_nothing(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (!io::is_temporary_name(entry.path().filename().string())) return false;
+    const fs::path name = entry.path().filename();
+    if (!io::is_temporary_name(name.string()) && name != kLockFile && name != kPiecesFolder) return false;
   }
   return true;
 }
@@ -135,6 +138,11 @@ bool holds_nothing(const fs::path& directory) {
 
 nlohmann::ordered_json read_config(const fs::path& directory, std::string_view command) {
   auto config = config_of(directory);
+  std::error_code unknown;
+  if (!fs::exists(directory, unknown)) {
+    throw InputError(
+        fmt::format("The directory '{}' does not exist; name the one that --out named.", directory.string()));
+  }
   if (config.is_null()) {
     throw InputError(
         fmt::format("'{}' is not the directory of a normscope run: it has no config.json of one; name the "
@@ -217,6 +225,14 @@ RunDirectory::RunDirectory(fs::path path, Use use) : path_(std::move(path)), use
   // That it can be made has been seen.
   if (use_ == Use::replaced)
     for (const fs::path& made : missing) fs::remove(made, failed);
+  if (use_ == Use::kept || missing.empty()) lock();
+}
+
+void RunDirectory::lock() const {
+  if (lock_) return;
+  std::error_code failed;  // which the first file then says
+  fs::create_directories(path_, failed);
+  lock_ = std::make_shared<const RunLock>(path_);
 }
 
 bool RunDirectory::holds_run() const {
@@ -246,8 +262,7 @@ void RunDirectory::write_config_file() const {
   RunConfig config;
   JsonReader::read(nlohmann::ordered_json::parse(config_), "config.json", config);
   if (use_ == Use::replaced) config.files = files_;
-  std::error_code failed;  // which the writing then says
-  fs::create_directories(path_, failed);
+  lock();
   replace_inside(path_, "config.json", json_of(config));
 }
 
@@ -262,8 +277,7 @@ void RunDirectory::add_file(std::string_view name) const {
 
 void RunDirectory::write(std::string_view name, std::string_view bytes) const {
   add_file(name);
-  std::error_code failed;
-  fs::create_directories(path_, failed);
+  lock();
   replace_inside(path_, name, bytes);
 }
 

@@ -142,7 +142,8 @@ struct TheoremRow {
   }
   static std::string held(const TheoremResult& theorem) {
     if (!theorem.bound) return "does not apply";
-    return theorem.violations == 0u ? fmt::format("held; {:.3g} at the end", theorem.bound->back())
+    return theorem.violations == 0u ? fmt::format("held in these samples, layer by layer; {:.3g} at the end",
+                                                  theorem.bound->back())
                                     : fmt::format("exceeded {} times", theorem.violations.value_or(0));
   }
 };

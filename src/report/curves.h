@@ -29,8 +29,8 @@ struct CurveFigure {
   struct Panel {
     std::string title, x_label, y_label;
     bool log_x = false, log_y = false;
-    bool whole_x = false;                 // x counts something: no ticks between
-    std::optional<double> y_low, y_high;  // ends of the axis; what lies beyond is cut off
+    bool whole_x = false, whole_y = false;  // counts something: no ticks between
+    std::optional<double> y_low, y_high;    // ends of the axis; what lies beyond is cut off
     std::vector<Curve> curves;
     std::vector<Mark> marks;
   };

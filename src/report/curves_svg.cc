@@ -65,6 +65,7 @@ Frame frame_of(const Panel& panel, double width) {
               {},
               x.low > x.high};
   frame.x.whole = panel.whole_x;
+  frame.y.whole = panel.whole_y;
   frame.x.to = width;  // moved when the room for the labels of y is known
   frame.y.from = kHeight;
   frame.y.to = 0;
@@ -281,11 +282,14 @@ std::string panel_svg(const Frame& frame, Styles& styles, double widest) {
   const Panel& panel = frame.panel;
   std::string svg = fmt::format(
       "<g class=\"panel\" data-kind=\"xy\"{}{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-x=\"{} {}\" "
-      "data-y=\"{} {}\" data-log=\"{}{}\">\n",
+      "data-y=\"{} {}\" data-log=\"{}{}\"{}>\n",
       draw::attribute("data-title", panel.title),
       draw::attribute("data-axes", panel.x_label + "\n" + panel.y_label), frame.x.from, frame.y.to,
       frame.x.to, frame.y.from, frame.x.low, frame.x.high, frame.y.low, frame.y.high, panel.log_x ? "x" : "",
-      panel.log_y ? "y" : "");
+      panel.log_y ? "y" : "",
+      panel.whole_x || panel.whole_y
+          ? fmt::format(" data-whole=\"{}{}\"", panel.whole_x ? "x" : "", panel.whole_y ? "y" : "")
+          : "");
   svg += draw::fitted_text(frame.x.from, frame.y.to - 12, "font-size=\"13.5\"", panel.title, 13.5,
                            frame.x.to - frame.x.from);
   svg += axes(frame, widest) + "<g class=\"plot\">\n";

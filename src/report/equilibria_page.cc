@@ -7,6 +7,7 @@
 #include <numbers>
 #include <utility>
 
+#include "core/number_text.h"
 #include "normscope/error.h"
 #include "normscope/statistics.h"
 #include "result/columns.h"
@@ -39,7 +40,12 @@ struct PathRow {
 };
 
 std::string percent(double share) {
-  return fmt::format("{:.2f} %", 100 * share);
+  return normscope::percent(share, 2);
+}
+
+std::string interval_of_share(std::size_t hits, std::size_t count) {
+  const Interval interval = share_interval(hits, count);
+  return fmt::format("{:.2f} – {:.2f} %", 100 * interval.low, 100 * interval.high);
 }
 
 std::string with_interval(std::size_t hits, std::size_t count) {
@@ -49,7 +55,7 @@ std::string with_interval(std::size_t hits, std::size_t count) {
 }
 
 std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.6g}", value) : "–";
+  return significant(value, 6);
 }
 
 // By how much a layer turns token 2 beside token 1 at (0, sign).
@@ -148,52 +154,135 @@ struct PointRow {
   FixedPoint point;
 
   static void describe(auto& visit, auto& self) {
+    const FixedPoint& point = self.point;
+    const char* what = point.name == 'B'   ? "attracts: the tokens stay apart"
+                       : point.name == 'C' ? "attracts: the tokens collapse"
+                       : point.name == 'A' ? "repels"
+                                           : "singular: the row becomes zero";
     visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
-    visit("point", std::string(1, self.point.name), "as in the theory");
-    visit("x", number(self.point.x), "of token 2");
-    visit("y", number(self.point.y), "of token 2");
-    visit("multiplier per layer", number(self.point.multiplier), "of a small distance along the circle");
-    visit("what it does", self.point.kind, "with what is near");
+    visit("point", std::string(1, point.name), "as in the theory");
+    visit("x", number(point.x), "of token 2");
+    visit("y", number(point.y), "of token 2");
+    visit("multiplier", number(point.multiplier), "of a small distance along the circle, per layer");
+    visit("what it does", what, "with what is near");
   }
 };
 
-struct BasinRow {
-  const Weight& weight;
+struct ArcRow {
+  double w;
+  ArcBasin arc;
 
   static void describe(auto& visit, auto& self) {
-    const ArcBasin& arc = self.weight.arc;
-    const FinalRanks& coupled = self.weight.coupled;
-    visit("w", weight_text(self.weight.w), "entry above the diagonal of the value matrix");
-    visit("token 1 fixed, measured", percent(arc.share), "angles from which the tokens stay apart");
-    visit("½ − arcsin(1/w)/2π", percent(arc.formula), "what that share should be");
-    visit("mismatches", fmt::format("{} of {}", arc.mismatches, arc.angles),
-          "fates that the arcs do not tell");
-    visit("both moving (95 % interval)", with_interval(coupled.ranks[2], coupled.starts), "starts likewise");
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("apart", percent(self.arc.share), "angles from which the tokens stay apart");
+    visit("½ − arcsin(1/w)/2π", percent(self.arc.formula), "what that share should be");
+    visit("mismatches", self.arc.mismatches, "angles whose fate the arcs do not tell");
+    visit("zero rows", self.arc.zero_rows, "angles from which a row became 0");
+    visit("not settled", self.arc.unsettled, "angles whose fate was not seen");
+  }
+};
+
+struct CoupledRow {
+  double w;
+  FinalRanks coupled;
+
+  static void describe(auto& visit, auto& self) {
+    const FinalRanks& coupled = self.coupled;
+    const auto starts = static_cast<double>(coupled.starts);
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("apart", percent(static_cast<double>(coupled.ranks[2]) / starts), "starts that end at rank 2");
+    visit("95 % interval", interval_of_share(coupled.ranks[2], coupled.starts), "of that share");
+    visit("collapsed", percent(static_cast<double>(coupled.ranks[1]) / starts), "starts that end at rank 1");
     visit("zero rows", coupled.zero_rows, "starts that met a row that became 0");
     visit("not settled", coupled.unsettled, "starts that had not settled after the last layer");
   }
 };
 
+std::string signs_text(const std::vector<int>& signs) {
+  std::string text;
+  for (const int sign : signs) text += sign > 0 ? "+" : "-";
+  return text;
+}
+
 struct RankRow {
   double w;
-  const RankSummary& rank;
+  RankSummary rank;
 
   static void describe(auto& visit, auto& self) {
     const RankSummary& rank = self.rank;
     const auto built = [&](const std::string& text) { return rank.enumerated ? text : std::string("–"); };
     visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
     visit("rank", rank.rank, "of the equilibria");
-    visit("equilibria",
-          rank.count == 0 ? fmt::format("none: 1 − m²/w² = {:.4g}", rank.second_entry_squared)
-                          : std::to_string(rank.count),
-          "how many there are");
-    visit("largest residual", built(fmt::format("{:.2g}", rank.residual)), "change of an entry by one layer");
-    visit("largest SRank", number(rank.stable_rank), "‖X‖_F²/‖X‖₂²");
-    visit("published bound", number(rank.published_bound), "proven for k = N only");
+    visit("count", rank.count, "how many there are");
+    visit("residual", built(fmt::format("{:.1e}", rank.residual)), "largest change of an entry by one layer");
+    visit("SRank", built(number(rank.stable_rank)), "the largest ‖X‖_F²/‖X‖₂²");
+    visit("published bound", number(rank.published_bound), "N/(N − (N − 1)/w²), proven for k = N only");
     visit("own bound", number(rank.own_bound), "by the same argument, for this rank");
-    visit("linearly stable", built(std::to_string(rank.stable)), "but for marginal directions");
-    visit("least spectral radius", number(rank.least_radius), "of the layer's derivative");
-    visit("marginal directions", built(std::to_string(rank.marginal)), "eigenvalues 1");
+    visit("stable", built(std::to_string(rank.stable)), "how many are, but for marginal directions");
+    visit("least radius", built(number(rank.least_radius)), "least spectral radius of the derivative");
+    visit("signs", built(signs_text(rank.least_signs)), "of the equilibrium of least radius");
+    visit("marginal", built(std::to_string(rank.marginal)), "eigenvalues 1");
+  }
+};
+
+// What the table cannot say: which do not exist and why, which were not built, where the published bound
+// fails.
+std::string equilibria_notes(const EquilibriaRun& run) {
+  std::string text;
+  for (const Weight& weight : run.weights) {
+    std::string above, counted;
+    const auto append = [](std::string& list, std::size_t rank) {
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", rank);
+    };
+    for (const RankSummary& rank : weight.by_rank) {
+      const std::size_t equal = run.n - rank.rank + 1;
+      if (rank.count == 0) {
+        text += fmt::format(
+            "w = {:g}: none of rank {}: the last entry of token {} would have the square 1 - {}²/w² = "
+            "{:.4g}.\n",
+            weight.w, rank.rank, equal + 1, equal, rank.second_entry_squared);
+      } else if (rank.rank > 1 && rank.second_entry_squared == 0) {
+        text += fmt::format(
+            "w = {:g}: half as many of rank {}: the last entry of token {} is 0 and has no sign.\n", weight.w,
+            rank.rank, equal + 1);
+      } else if (!rank.enumerated) {
+        append(counted, rank.rank);
+      }
+      if (rank.enumerated && rank.stable_rank > rank.published_bound * (1 + 1e-12)) append(above, rank.rank);
+    }
+    if (!above.empty()) {
+      text +=
+          fmt::format("w = {:g}: SRank exceeds the published bound, proven for rank {} only, at rank {}.\n",
+                      weight.w, run.n, above);
+    }
+    if (!counted.empty()) {
+      text += fmt::format("w = {:g}: counted, not built (more than 2^{}): rank {}.\n", weight.w,
+                          EquilibriumLimits::most_enumerated_rank, counted);
+    }
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+struct TrajectoryRow {
+  double w;
+  std::size_t trajectory;
+  const TokenPath& path;
+
+  static void describe(auto& visit, auto& self) {
+    const auto point = [](const std::array<double, 4>& at, std::size_t token) {
+      return fmt::format("({:.4f}, {:.4f})", at[2 * token], at[2 * token + 1]);
+    };
+    const auto& steps = self.path.steps;
+    visit("w", weight_text(self.w), "entry above the diagonal of the value matrix");
+    visit("trajectory", self.trajectory, "counted from 0");
+    visit("start of token 1", point(steps.front(), 0), "x, y");
+    visit("of token 2", point(steps.front(), 1), "x, y");
+    visit("layers", steps.size() - 1, "passed through");
+    visit("end of token 1", point(steps.back(), 0), "x, y");
+    visit("of token 2", point(steps.back(), 1), "x, y");
+    visit("fate", self.path.fate, "what became of the two tokens");
+    visit("zero rows", self.path.zero_rows, "rows that became 0, over all layers");
   }
 };
 
@@ -227,36 +316,12 @@ struct SharesRow {
   }
 };
 
-ReportTable points_table(const EquilibriaRun& run) {
-  std::vector<PointRow> rows;
-  for (const Weight& weight : run.weights)
-    for (const FixedPoint& point : fixed_points(weight.w)) rows.push_back({weight.w, point});
-  return {"Points of token 2 while token 1 is at (0, 1); at (0, −1) all signs are reversed", table_of(rows)};
-}
-
-ReportTable basins_table(const EquilibriaRun& run) {
-  std::vector<BasinRow> rows;
-  for (const Weight& weight : run.weights) rows.push_back({weight});
-  return {"How often the tokens stay apart", table_of(rows)};
-}
-
-ReportTable equilibria_table(const EquilibriaRun& run) {
-  std::vector<RankRow> rows;
-  for (const Weight& weight : run.weights)
-    for (const RankSummary& rank : weight.by_rank) rows.push_back({weight.w, rank});
-  return {fmt::format("Equilibria of Theorem 3, N = {}, d = {}", run.n, run.d), table_of(rows)};
-}
-
-ReportTable ranks_table(const EquilibriaRun& run) {
-  std::vector<EndRow> rows;
-  for (const Weight& weight : run.weights) {
-    const FinalRanks& ends = weight.ranks;
-    for (std::size_t k = 1; k < ends.ranks.size(); ++k)
-      rows.push_back({weight.w, std::to_string(k), ends.ranks[k], ends.starts});
-    rows.push_back({weight.w, "zero row", ends.zero_rows, ends.starts});
-    rows.push_back({weight.w, "not settled", ends.unsettled, ends.starts});
-  }
-  return {fmt::format("Ranks that random starts end with, N = {}, d = {}", run.n, run.d), table_of(rows)};
+// A table with the rows that `add` makes of each w.
+template <class Row, class Add>
+ReportTable table_by_weight(const EquilibriaRun& run, std::string title, const Add& add) {
+  std::vector<Row> rows;
+  for (const Weight& weight : run.weights) add(weight, rows);
+  return {std::move(title), table_of(rows)};
 }
 
 }  // namespace
@@ -316,6 +381,47 @@ std::string trajectories_csv(const EquilibriaRun& run) {
   return std::move(csv).text();
 }
 
+EquilibriaTables equilibria_tables(const EquilibriaRun& run) {
+  const std::string starts =
+      fmt::format("{} random starts, {} layers, seed {}", run.starts, run.layers, run.provenance.seed);
+  EquilibriaTables tables;
+  tables.points = table_by_weight<PointRow>(
+      run, "Two tokens in the plane. Token 2 while token 1 is at (0, 1); at (0, −1) all signs are reversed",
+      [](const Weight& weight, auto& rows) {
+        for (const FixedPoint& point : fixed_points(weight.w)) rows.push_back({weight.w, point});
+      });
+  tables.arcs = table_by_weight<ArcRow>(
+      run, fmt::format("Token 1 fixed at (0, 1): where {} angles of token 2 lead", run.weights[0].arc.angles),
+      [](const Weight& weight, auto& rows) {
+        rows.push_back({weight.w, weight.arc});
+      });
+  tables.coupled =
+      table_by_weight<CoupledRow>(run, "Both tokens moving: " + starts, [](const Weight& weight, auto& rows) {
+        rows.push_back({weight.w, weight.coupled});
+      });
+  tables.trajectories =
+      table_by_weight<TrajectoryRow>(run, "Trajectories", [](const Weight& weight, auto& rows) {
+        for (std::size_t i = 0; i < weight.paths.size(); ++i) rows.push_back({weight.w, i, weight.paths[i]});
+      });
+  tables.equilibria =
+      table_by_weight<RankRow>(run, fmt::format("Equilibria of Theorem 3, N = {}, d = {}", run.n, run.d),
+                               [](const Weight& weight, auto& rows) {
+                                 for (const RankSummary& rank : weight.by_rank)
+                                   rows.push_back({weight.w, rank});
+                               });
+  tables.equilibria.note = equilibria_notes(run);
+  tables.ranks =
+      table_by_weight<EndRow>(run, fmt::format("Ranks at the end, N = {}, d = {}: {}", run.n, run.d, starts),
+                              [](const Weight& weight, auto& rows) {
+                                const FinalRanks& ends = weight.ranks;
+                                for (std::size_t k = 1; k < ends.ranks.size(); ++k)
+                                  rows.push_back({weight.w, std::to_string(k), ends.ranks[k], ends.starts});
+                                rows.push_back({weight.w, "zero row", ends.zero_rows, ends.starts});
+                                rows.push_back({weight.w, "not settled", ends.unsettled, ends.starts});
+                              });
+  return tables;
+}
+
 Page equilibria_page(const EquilibriaRun& run, std::string data) {
   constexpr std::size_t most_figures = 6;
   Page page;
@@ -347,7 +453,9 @@ Page equilibria_page(const EquilibriaRun& run, std::string data) {
                             "After Wu et al. (2024), Fig. 5. Point at a mark for its values.",
                             phase_svg(figure), phase_csv(figure), made_by(run)});
   }
-  page.tables = {points_table(run), basins_table(run), equilibria_table(run), ranks_table(run)};
+  EquilibriaTables tables = equilibria_tables(run);
+  page.tables = {std::move(tables.points), std::move(tables.arcs), std::move(tables.coupled),
+                 std::move(tables.equilibria), std::move(tables.ranks)};
   page.footer = made_by(run);
   page.data = std::move(data);
   return page;

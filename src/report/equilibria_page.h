@@ -15,6 +15,11 @@ std::string phase_name(Fate fate);
 std::vector<std::string> phase_order();  // PhaseFigure::order
 // w,trajectory,layer,x1,y1,x2,y2,zero_row
 std::string trajectories_csv(const EquilibriaRun& run);
+// What the screen and the page show.
+struct EquilibriaTables {
+  ReportTable points, arcs, coupled, trajectories, equilibria, ranks;
+};
+EquilibriaTables equilibria_tables(const EquilibriaRun& run);
 Page equilibria_page(const EquilibriaRun& run, std::string data);
 // From results.json alone, which has no map of all starts.
 RunView equilibria_view(const EquilibriaResult& result, const Provenance& made);

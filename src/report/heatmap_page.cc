@@ -16,9 +16,8 @@ namespace {
 constexpr std::size_t kMostCells = 100'000;  // of a grid that is read
 
 std::string percent(double share) {
-  if (share == 0 || share == 1) return share == 0 ? "0 %" : "100 %";
-  if (share < 0.0001) return fmt::format("{:.1g} %", 100 * share);
-  return fmt::format("{:.{}f} %", 100 * share, share < 0.01 || share > 0.99 ? 2 : 1);
+  if (share == 0 || share == 1 || share < 0.0001) return short_percent(share, 1);
+  return normscope::percent(share, share < 0.01 || share > 0.99 ? 2 : 1);
 }
 
 std::string with_error(double share, double error) {
@@ -98,23 +97,18 @@ struct GridRow {
     visit("norm", self.norm, "of the grid");
     visit("keys", grouped(summary.keys), "of all draws");
     visit("unselectable", grouped(summary.unselectable), "of these");
-    visit("robustly so", grouped(summary.robust_unselectable), "whatever rounding did");
-    visit("tied", grouped(summary.tied), "of these");
-    visit("largest share of keys", at(summary.most_fraction.fraction, summary.most_fraction), "in a cell");
-    visit("largest share of draws", at(summary.most_any.any, summary.most_any), "with one at least");
+    visit("robust", grouped(summary.robust_unselectable), "of these, whatever rounding did");
+    visit("tied", grouped(summary.tied), "of all keys");
+    visit("most keys, n × d", at(summary.most_fraction.fraction, summary.most_fraction),
+          "largest share in a cell");
+    visit("most draws, n × d", at(summary.most_any.any, summary.most_any), "with one at least");
     visit("cells with none", fmt::format("{} of {}", grouped(summary.clear_cells), grouped(summary.cells)),
           "in any draw");
   }
   static std::string at(double share, const HeatmapCell& cell) {
-    return share == 0 ? percent(0) : fmt::format("{} at {}", percent(share), place(cell));
+    return share == 0 ? percent(0) : fmt::format("{} at {} × {}", percent(share), cell.n, cell.d);
   }
 };
-
-ReportTable summary_table(const HeatmapRun& run) {
-  std::vector<GridRow> rows;
-  for (const auto& grid : run.grids) rows.push_back({grid.norm, summarise(grid.heatmap)});
-  return {"Summary", table_of(rows)};
-}
 
 // Up to `count` indices spread over [0, size), ends included.
 std::vector<std::size_t> spread(std::size_t size, std::size_t count) {
@@ -148,6 +142,12 @@ ReportTable readings_table(const HeatmapRun::Grid& grid) {
 
 }  // namespace
 
+ReportTable heatmap_summary(const HeatmapRun& run) {
+  std::vector<GridRow> rows;
+  for (const auto& grid : run.grids) rows.push_back({grid.norm, summarise(grid.heatmap)});
+  return {"Summary", table_of(rows)};
+}
+
 std::string heatmap_csv(const HeatmapRun& run) {
   Csv<CellRow> csv({"unselectable", "robust_unselectable"});
   for (const auto& grid : run.grids)
@@ -171,6 +171,33 @@ HeatmapFigure heatmap_figure(const HeatmapRun& run) {
     figure.rows[1].panels.push_back(panel_of(run, grid, true));
   }
   return figure;
+}
+
+HeatmapFigure heatmap_reading(const HeatmapRun& run, std::size_t row) {
+  HeatmapFigure figure = heatmap_figure(run);
+  figure.rows = {figure.rows.at(row)};
+  figure.rows[0].panels.resize(std::min<std::size_t>(1, figure.rows[0].panels.size()));
+  return figure;
+}
+
+std::string rounding_sentence(const HeatmapRun& run) {
+  std::string text;
+  for (const auto& grid : run.grids) {
+    const auto by_rounding = [](const HeatmapCell& cell) {
+      return cell.unselectable > 0 && cell.robust_unselectable == 0;
+    };
+    const HeatmapSummary all = summarise(grid.heatmap);
+    if (all.robust_unselectable > 0) continue;
+    const auto cells = static_cast<std::size_t>(
+        std::count_if(grid.heatmap.cells.begin(), grid.heatmap.cells.end(), by_rounding));
+    if (cells > 0)
+      text += fmt::format(
+          " After {} {} of {} {} not grey: rounding to {} alone moved {} of {} into the others' hull, and none of these "
+          "verdicts is robust.",
+          grid.norm, cells, counted(all.cells, "cell"), cells == 1 ? "is" : "are", name_of(run.precision),
+          grouped(all.unselectable), grouped(all.keys) + " keys");
+  }
+  return text;
 }
 
 std::string heatmap_readings(const HeatmapRun& run) {
@@ -213,9 +240,10 @@ Page heatmap_page(const HeatmapRun& run, std::string data) {
   const HeatmapFigure figure = heatmap_figure(run);
   page.figures.push_back(
       {"heatmap", "Unselectable keys by number of keys and dimension",
-       "After Brody, Alon, Yahav (2023), Fig. 1c and 1d. Point at a cell for its values (± standard error).",
+       "After Brody, Alon, Yahav (2023), Fig. 1c and 1d. Point at a cell for its values (± standard error)." +
+           rounding_sentence(run),
        heatmap_svg(figure), heatmap_csv(run), made_by(run)});
-  page.tables.push_back(summary_table(run));
+  page.tables.push_back(heatmap_summary(run));
   if (!run.grids.empty()) {
     const HeatmapRun::Grid* none = grid_of(run, "none");
     page.tables.push_back(readings_table(none != nullptr ? *none : run.grids.front()));

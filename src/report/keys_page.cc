@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostCurves = 8, kBins = 40, kMostRows = 50;
 
-std::string counted(std::size_t part, std::size_t whole) {
+std::string share_of(std::size_t part, std::size_t whole) {
   return whole == 0 ? "0" : fmt::format("{} ({})", part, percent_of(part, whole, 1));
 }
 
@@ -32,11 +32,11 @@ struct SetRow {
     visit(self.tokens ? "tokens" : "keys", set.n, "how many");
     visit("dimensions", set.d, "of each");
     visit("rank", set.rank, "dimension of their affine hull");
-    visit("selectable", counted(set.counts.selectable, set.n), "some query gives them the highest score");
+    visit("selectable", share_of(set.counts.selectable, set.n), "some query gives them the highest score");
     visit("robustly selectable", set.robust.selectable, "whatever rounding did");
-    visit("tied", counted(set.counts.tied, set.n), "on top, but never alone");
+    visit("tied", share_of(set.counts.tied, set.n), "on top, but never alone");
     visit("robustly tied", set.robust.tied, "whatever rounding did");
-    visit("unselectable", counted(set.counts.unselectable, set.n), "never on top");
+    visit("unselectable", share_of(set.counts.unselectable, set.n), "never on top");
     visit("robustly unselectable", set.robust.unselectable, "whatever rounding did");
     visit.when(!self.tokens, "smallest margin", least == set.margins.end() ? "–" : significant(*least, 4),
                "of the selectable");
@@ -92,6 +92,7 @@ CurveFigure::Panel histogram(const std::string& title, const std::string& label,
   panel.x_label = label;
   panel.y_label = "keys";
   panel.log_x = true;
+  panel.whole_y = true;
   panel.y_low = 0;
   const Bins bins = bins_of(groups);
   if (bins.low == bins.high) return panel;
@@ -124,13 +125,13 @@ std::string keys_verdict(const KeysRun& run) {
   std::size_t keys = 0;
   for (const KeysRun::Set& set : run.sets) all += set.counts, keys += set.n;
   if (keys == 0) return "";
-  return fmt::format("Of {} keys{}, {} are selectable, {} tied and {} unselectable{}.", keys,
-                     run.sets.size() > 1 ? fmt::format(" in {} sets", run.sets.size()) : "",
-                     counted(all.selectable, keys), counted(all.tied, keys), counted(all.unselectable, keys),
-                     all.undecided > 0
-                         ? fmt::format("; {} undecided, beyond the effort allowed to rational arithmetic",
-                                       counted(all.undecided, keys))
-                         : "");
+  return fmt::format(
+      "Of {}{}, {} {} selectable, {} tied and {} unselectable{}.", counted(keys, "key"),
+      run.sets.size() > 1 ? fmt::format(" in {} sets", run.sets.size()) : "", share_of(all.selectable, keys),
+      all.selectable == 1 ? "is" : "are", share_of(all.tied, keys), share_of(all.unselectable, keys),
+      all.undecided > 0 ? fmt::format("; {} undecided, beyond the effort allowed to rational arithmetic",
+                                      share_of(all.undecided, keys))
+                        : "");
 }
 
 ReportTable keys_table(const KeysRun& run, std::size_t most) {
@@ -141,6 +142,82 @@ ReportTable keys_table(const KeysRun& run, std::size_t most) {
   if (run.sets.size() > most)
     table.title += fmt::format(" of the first {} of {} sets", most, run.sets.size());
   return table;
+}
+
+namespace {
+
+struct AdviceRow {
+  const KeyResult& key;
+
+  static void describe(auto& visit, auto& self) {
+    const KeyAdvice& advice = *self.key.advice;
+    const auto above = [](const std::optional<KeyThreshold>& threshold) {
+      return threshold ? significant(threshold->least, 6) : std::string("–");
+    };
+    std::string norms;
+    for (const NormAdvice& norm : advice.norms) norms += (norms.empty() ? "" : " ") + norm.norm;
+    visit("key", self.key.index, "row of its set");
+    visit("verdict", self.key.key.verdict, "as it is");
+    visit("a factor above", above(advice.scale), "on the key alone");
+    visit("an offset above", above(advice.offset), "of its score alone");
+    visit("a norm", norms.empty() ? "–" : norms, "applied to all keys");
+  }
+};
+
+}  // namespace
+
+ReportTable advice_table(const KeySetResult& set, std::size_t most) {
+  std::vector<AdviceRow> rows;
+  std::size_t all = 0;
+  if (set.keys)
+    for (const KeyResult& key : *set.keys)
+      if (key.advice && ++all <= most) rows.push_back({key});
+  const char* title = "What would help";
+  if (rows.empty())
+    return {title,
+            {},
+            set.set.counts.undecided > 0
+                ? "no key was found that needs it; undecided ones were not asked about"
+                : fmt::format("nothing is needed: all {} are selectable", counted(set.set.n, "key"))};
+  std::string why;  // what is missing in a row
+  for (const AdviceRow& row : rows)
+    if (const std::string& each = row.key.advice->without; why.find(each) == std::string::npos)
+      why += (why.empty() ? ". " : " ") + each;
+  return {title, table_of(rows),
+          fmt::format("makes the key selectable{}; --json has the queries that do{}",
+                      all > most ? fmt::format(" (the first {} of {})", most, all) : "", why)};
+}
+
+std::vector<ReportTable> advice_tables(const KeysResult& result) {
+  constexpr std::size_t most_sets = 16;
+  std::vector<ReportTable> tables;
+  std::size_t left_out = 0;
+  for (std::size_t s = 0; s < result.sets.size(); ++s) {
+    const KeySetResult& set = result.sets[s];
+    ReportTable table = advice_table(set, kMostRows);
+    if (table.rows.empty() || (tables.size() == most_sets && ++left_out > 0)) continue;
+    if (result.sets.size() > 1) table.title += ", " + set_label(set, s);
+    table.note = fmt::format("Each of these {}.", table.note);
+    table.note += table.note.ends_with('.') ? "" : ".";
+    if (set.for_all) table.note += fmt::format(" Offsets for all: {}.", offsets_words(*set.for_all));
+    tables.push_back(std::move(table));
+  }
+  if (left_out > 0)
+    tables.back().note +=
+        fmt::format(" {} more {} in results.json.", left_out, left_out == 1 ? "set is" : "sets are");
+  return tables;
+}
+
+std::string offsets_words(const OffsetsForAll& offsets, const char* one) {
+  const double neediest =
+      offsets.least.empty() ? 0 : *std::max_element(offsets.least.begin(), offsets.least.end());
+  return fmt::format(
+      "at least {:.4g} for the neediest {}; so much and up to {:.3g} more: {} selectable, {} tied, {} "
+      "unselectable{}",
+      neediest, one, offsets.bend, offsets.counts.selectable, offsets.counts.tied,
+      offsets.counts.unselectable,
+      offsets.counts.unselectable > 0 ? ", so close to others that offsets in doubles cannot tell them apart"
+                                      : "");
 }
 
 ReportTable tokens_table(const std::string& source, const KeysRun& run) {
@@ -201,6 +278,7 @@ Page keys_page(const KeysRun& run, const Provenance& provenance, std::string dat
       settings_text(provenance, run.source + (run.norm == "none" ? "" : ", norm " + run.norm));
   page.claims = keys_table(run, kMostRows);
   page.figures = keys_figures(run, made);
+  page.tables = run.advice;
   page.footer = made;
   page.data = std::move(data);
   return page;
@@ -214,6 +292,8 @@ RunView keys_view(const KeysResult& result, const Provenance& made) {
   view.section.verdict = keys_verdict(run);
   view.section.figures = keys_figures(run, settings_text(made, setting_words(result.settings)));
   view.section.tables = {keys_table(run, RunView::most_rows)};
+  if (result.settings.advice)
+    for (ReportTable& table : advice_tables(result)) view.section.tables.push_back(std::move(table));
   return view;
 }
 

@@ -20,6 +20,7 @@ struct KeysRun {
   std::string source, norm;   // the file, and what was applied to its keys
   bool lower_bounds = false;  // of margins
   std::vector<Set> sets;
+  std::vector<ReportTable> advice = {};  // what would help, set by set
 };
 KeysRun::Set summary_of(const KeySet& set);
 KeysRun::Set summary_of(const KeySetResult& set);
@@ -27,6 +28,13 @@ KeysRun::Set summary_of(const KeySetResult& set);
 std::string keys_verdict(const KeysRun& run);
 // A header and a row per set, of at most `most` sets.
 ReportTable keys_table(const KeysRun& run, std::size_t most);
+// What would make the keys of a set selectable, a row for each of at most `most` that are not. Without rows the
+// note says that none is in need.
+ReportTable advice_table(const KeySetResult& set, std::size_t most);
+// Of all sets that have such keys, as far as a page goes.
+std::vector<ReportTable> advice_tables(const KeysResult& result);
+// "at least 0.5 for the neediest key; …"
+std::string offsets_words(const OffsetsForAll& offsets, const char* one = "key");
 // The same of the rows of a vocabulary, without margins.
 ReportTable tokens_table(const std::string& source, const KeysRun& run);
 // Histograms of margins and depths; no figure if none is known.

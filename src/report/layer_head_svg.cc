@@ -53,7 +53,7 @@ Scale scale_of(const LayerHeadFigure& figure) {
 }
 
 std::string number(const LayerHeadFigure& figure, double value) {
-  return figure.percent ? fmt::format("{:.3g} %", 100 * value) : fmt::format("{:.3g}", value);
+  return figure.percent ? short_percent(value, 3) : fmt::format("{:.3g}", value);
 }
 
 // In a cell: as many digits as it has room for.

@@ -16,45 +16,22 @@ std::string or_none(const std::optional<std::size_t>& length, std::string_view n
   return length ? std::to_string(*length) : std::string(none);
 }
 
-std::string connection(const MaskProperties& properties) {
-  if (properties.strongly_connected()) return "strongly";
-  return properties.quasi_strongly_connected() ? "quasi-strongly" : "no";
-}
-
-std::string density_text(double density) {
-  return fmt::format("{:.4g} %", 100 * density);
-}
-
 struct MaskRow {
-  std::string name;
-  const MaskProperties& properties;
-
-  static void describe(auto& visit, auto& self) {
-    const MaskProperties& properties = self.properties;
-    visit("mask", self.name, "as given");
-    visit("tokens", properties.n, "n");
-    visit("edges", properties.edges, "pairs of a token and one that it attends to");
-    visit("density", density_text(properties.density), "edges / n²");
-    visit("self-loops", properties.self_loops, "tokens that attend to themselves");
-    visit("empty rows", properties.empty_rows, "tokens that attend to nothing");
-    visit("connected", connection(properties), "every token reaches every token, or some token does");
-    visit("centres", properties.centres.size(), "tokens that reach every token");
-    visit("radius", or_none(properties.radius, "infinite"), "layers after which some token has reached all");
-    visit("diameter", or_none(properties.diameter, "infinite"), "layers after which every token has");
-  }
-};
-
-// The same of what results.json says.
-struct MaskResultRow {
-  const MaskResult& mask;
+  MaskResult mask;
 
   static void describe(auto& visit, auto& self) {
     const MaskResult& mask = self.mask;
     visit("mask", mask.mask, "as given");
     visit("tokens", mask.tokens, "n");
     visit("edges", mask.edges, "pairs of a token and one that it attends to");
-    visit("density", density_text(mask.density), "edges / n²");
-    visit("components", mask.components, "strongly connected ones");
+    visit("density", fmt::format("{:.4g} %", 100 * mask.density), "edges / n²");
+    visit("self-loops", mask.self_loops, "tokens that attend to themselves");
+    visit("empty rows", mask.empty_rows, "tokens that attend to nothing");
+    visit("connected",
+          mask.strongly_connected         ? "strongly"
+          : mask.quasi_strongly_connected ? "quasi-strongly"
+                                          : "no",
+          "every token reaches every token, or some token does");
     visit("centres", mask.centres.count, "tokens that reach every token");
     visit("radius", or_none(mask.radius, "infinite"), "layers after which some token has reached all");
     visit("diameter", or_none(mask.diameter, "infinite"), "layers after which every token has");
@@ -80,7 +57,7 @@ std::string centre_list(const MaskProperties& properties, std::size_t most) {
 
 std::vector<std::vector<std::string>> mask_table(const MaskFigure& figure) {
   std::vector<MaskRow> rows;
-  for (const MaskFigure::Panel& panel : figure.panels) rows.push_back({panel.name, panel.properties});
+  for (const MaskFigure::Panel& panel : figure.panels) rows.push_back({result_of(panel)});
   return table_of(rows);
 }
 
@@ -112,7 +89,7 @@ RunView mask_view(const MasksResult& result, const Provenance& made) {
   constexpr std::size_t most_drawn = 12, most_tokens = 4096, longest_name = 500;
   RunView view;
   PageSection& section = view.section;
-  std::vector<MaskResultRow> rows;
+  std::vector<MaskRow> rows;
   MaskFigure figure;
   for (const MaskResult& mask : result.masks) {
     if (rows.size() >= RunView::most_rows) break;
@@ -131,8 +108,9 @@ RunView mask_view(const MasksResult& result, const Provenance& made) {
   }
   if (rows.empty()) throw InputError("there is no mask");
   const MaskResult& first = rows.front().mask;
-  section.verdict = rows.size() == 1 ? fmt::format("{}: radius {}, {} centres.", first.mask,
-                                                   or_none(first.radius, "infinite"), first.centres.count)
+  section.verdict = rows.size() == 1 ? fmt::format("{}: radius {}, {} centre{}.", first.mask,
+                                                   or_none(first.radius, "infinite"), first.centres.count,
+                                                   first.centres.count == 1 ? "" : "s")
                                      : fmt::format("{} masks.", rows.size());
   if (!figure.panels.empty())
     section.figures.push_back({"mask", "The masks",

@@ -38,9 +38,11 @@ std::string settings_text(const Provenance& provenance, std::string_view setting
 struct ReportTable {
   std::string title;
   std::vector<std::vector<std::string>> rows;  // the first is the header
+  std::string note = {};                       // below the title; empty: none
 
   static void describe(auto& visit, auto& self) {
     visit("title", self.title, "");
+    visit.when(!self.note.empty(), "note", self.note, "below the title");
     visit("rows", self.rows, "the first is the header");
   }
 };
@@ -63,16 +65,19 @@ struct Page {
   std::vector<std::string> paragraphs;
   ReportTable claims;  // before the figures; without rows: none
   std::vector<Figure> figures;
-  std::vector<ReportTable> tables;
+  std::vector<ReportTable> tables;  // after the figures
   std::string footer;
   std::string data;  // JSON; embedded as <script type="application/json" id="data">
   std::vector<PageSection> sections = {};
+  std::vector<ReportTable> above = {};  // after the claims, before the figures
 };
 
 // Whether SVG markup from a file can do nothing but be seen: no scripts, no handlers, no links, only elements
 // that our figures use.
 bool is_passive_svg(std::string_view svg);
 
+// Whether a file begins as our pages do.
+bool is_report_of_ours(std::string_view html);
 // Throws Error if page.data is neither empty nor JSON.
 std::string render_html(const Page& page);
 

@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <fstream>
 #include <system_error>
 
 #include "normscope/error.h"
+#include "report/page.h"
 
 namespace normscope {
 namespace {
@@ -13,6 +15,21 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostRuns = 1000;
+
+// A page takes the place of another page of ours, and of nothing else.
+void require_replaceable(const fs::path& out) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(out, unknown) || fs::file_size(out, unknown) == 0) return;
+  std::string beginning(256, '\0');
+  std::ifstream file(out, std::ios::binary);
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<std::size_t>(file.gcount()));
+  if (!is_report_of_ours(beginning))
+    throw InputError(fmt::format(
+        "--out: '{}' is there and is not a report of this program, which is all that a report may "
+        "replace; name another file, or remove it first.",
+        out.string()));
+}
 
 }  // namespace
 
@@ -47,6 +64,7 @@ std::vector<fs::path> runs_of(const ReportOptions& options) {
                       options.out, run.string()));
     }
   }
+  require_replaceable(options.out);
   return found;
 }
 

@@ -10,6 +10,7 @@
 
 #include "normscope/error.h"
 #include "result/json_reader.h"
+#include "result/present_only.h"
 #include "result/training.h"
 
 namespace normscope {
@@ -75,7 +76,7 @@ std::optional<Json> read_json(const fs::path& path) {
 }
 
 // A visitor that takes the measures of a line which a series keeps.
-class MeasureTaker {
+class MeasureTaker : public PresentOnly<MeasureTaker> {
  public:
   explicit MeasureTaker(TrainingSeries::Row& row) : row_(row) { row_.values.fill(std::nan("")); }
   template <class Field>
@@ -84,15 +85,6 @@ class MeasureTaker {
       for (std::size_t m = 0; m < row_.values.size(); ++m)
         if (std::string_view(TrainingSeries::measures[m]) == name) row_.values[m] = field;
     }
-  }
-  template <class Field>
-  void when(bool present, const char* name, const Field& field, const char* sentence, const Facts& = {}) {
-    if (present) (*this)(name, field, sentence);
-  }
-  template <class Field>
-  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
-               const Facts& = {}) {
-    when(kind && present, name, field, sentence);
   }
 
  private:

@@ -14,7 +14,10 @@
 #include "report/heatmap_page.h"
 #include "report/keys_page.h"
 #include "report/mask_page.h"
+#include "report/paper_cards.h"
+#include "report/result_cards.h"
 #include "report/scan_page.h"
+#include "report/training_results.h"
 #include "report/vocab_page.h"
 #include "result/columns.h"
 #include "result/json_reader.h"
@@ -47,15 +50,8 @@ std::string shown(const Json& value) {
 RunView paper_view(const PaperResult& result, const Provenance&) {
   RunView view;
   PageSection& section = view.section;
-  std::map<std::string, std::size_t> verdicts;
-  std::vector<ClaimResult> shown = result.claims;
-  shown.resize(std::min(shown.size(), kMostRows));
-  for (const ClaimResult& claim : shown) ++verdicts[claim.verdict];
-  section.claims = {"Claims", table_of(shown)};
-  if (verdicts.empty()) throw InputError("there is no claim");
-  for (const auto& [verdict, count] : verdicts)
-    section.verdict += fmt::format("{}{}: {}", section.verdict.empty() ? "Claims: " : ", ", verdict, count);
-  section.verdict += ".";
+  if (result.claims.empty()) throw InputError("there is no claim");
+  section.verdict = counts_sentence(paper_cards(result, kMostRows));
   section.paragraphs.emplace_back(
       "The figures of the papers are in the run's own report; trainings inside it are below.");
   return view;
@@ -65,7 +61,8 @@ RunView training_view(const RunFiles& run, const TrainingMarks& marks) {
   const Json& settings = object_of(object_of(run.config, "options"), "settings");
   RunView view;
   PageSection& section = view.section;
-  section.verdict = training_verdict(run.log.series);
+  const auto unfinished = run.finished ? std::nullopt : std::optional(count_of(settings, "steps"));
+  section.verdict = training_verdict(run.log.series, unfinished);
   if (run.log.series.empty()) {
     section.paragraphs.emplace_back("There is no line in metrics.jsonl yet.");
     return view;
@@ -82,13 +79,13 @@ RunView training_view(const RunFiles& run, const TrainingMarks& marks) {
 }
 
 // A command this report does not know: what its results say in single values.
-RunView plain_view(const RunFiles& run) {
+RunView plain_view(const Json& results) {
   RunView view;
   PageSection& section = view.section;
-  section.verdict = text_of(run.results, "verdict");
+  section.verdict = text_of(results, "verdict");
   ReportTable table{"Results", {{"name", "value"}}};
-  if (run.results.is_object()) {
-    for (const auto& [name, value] : run.results.items()) {
+  if (results.is_object()) {
+    for (const auto& [name, value] : results.items()) {
       if (value.is_structured() || table.rows.size() > kMostRows) continue;
       table.rows.push_back({name.substr(0, kLongestValue), shown(value)});
     }
@@ -137,6 +134,9 @@ constexpr Command kCommands[] = {
     {"collapse", view_of<CollapseResult, collapse_view>},
     {"equilibria", view_of<EquilibriaResult, equilibria_view>},
     {"paper", view_of<PaperResult, paper_view>},
+    {"train majority", view_of<MajorityResult, majority_view>},
+    {"train lm", view_of<TextResult, text_training_view>},
+    {"train sentiment", view_of<TextResult, text_training_view>},
 };
 
 // The same map of several runs, in one figure: runs beside each other, panel by panel.
@@ -199,10 +199,10 @@ std::map<std::string, std::string> options_of(const Json& options, const Trainin
 
 }  // namespace
 
-std::optional<RunView> results_view(std::string_view command, const Json& results, const Json& config) {
+RunView results_view(std::string_view command, const Json& results, const Json& config) {
   const auto known = std::find_if(std::begin(kCommands), std::end(kCommands),
                                   [&](const Command& each) { return each.name == command; });
-  if (known == std::end(kCommands)) return std::nullopt;
+  if (known == std::end(kCommands)) return plain_view(results);
   const Provenance made{text_of(config, "version"), text_of(config, "commit"), text_of(config, "isa"),
                         count_of(config, "seed"),
                         static_cast<int>(std::clamp<std::uint64_t>(count_of(config, "threads"), 1, 1024))};
@@ -237,13 +237,14 @@ void RunsReport::add(RunFiles run) {
   const Json options = object_of(run.config, "options");
   const bool training = run.command.starts_with("train ");
   RunView view;
+  std::vector<Card> cards;
   try {
+    if (run.results.is_object()) cards = results_cards(run.command, run.results);
     if (training) {
       const Json& settings = object_of(options, "settings");
       view = training_view(run, options_.marks ? options_.marks(settings) : TrainingMarks());
     } else if (run.results.is_object()) {
-      const auto known = results_view(run.command, run.results, run.config);
-      view = known ? *known : plain_view(run);
+      view = results_view(run.command, run.results, run.config);
     }
   } catch (const InputError& error) {
     std::string what = error.what();  // a sentence of another room, which does not know the file
@@ -285,6 +286,7 @@ void RunsReport::add(RunFiles run) {
     figure.name = fmt::format("run{}-{}", sections_.size() + 1, figure.name);
   runs_.push_back(std::move(known));
   sections_.push_back(std::move(section));
+  cards_.push_back(std::move(cards));
 }
 
 // What runs of a command have alike: maps in one figure, rows in one table.
@@ -316,8 +318,8 @@ void RunsReport::add_beside(Page& page, const std::string& command, const std::v
   }
 }
 
-Page RunsReport::page(const Provenance& provenance) const {
-  Page page;
+CardedPage RunsReport::page(const Provenance& provenance) const {
+  CardedPage page;
   page.title =
       runs_.size() == 1 ? "Report on " + runs_.front().name : fmt::format("Report on {} runs", runs_.size());
   RunRows rows;
@@ -357,7 +359,7 @@ Page RunsReport::page(const Provenance& provenance) const {
       }
       table.rows.push_back(std::move(row));
     }
-    page.tables.push_back(std::move(table));
+    page.above.push_back(std::move(table));
   }
   for (const auto& [command, group] : commands) add_beside(page, command, group);
   // Trainings with the same settings, over each other.
@@ -397,6 +399,7 @@ Page RunsReport::page(const Provenance& provenance) const {
     page.tables.push_back(training_table(all));
   }
   page.sections = sections_;
+  page.section_cards = cards_;
   page.footer = fmt::format("Report made by normscope {} ({}, {}); each run names the version that made it.",
                             provenance.version, provenance.commit, provenance.isa);
   page.data = json_of(rows, -1);

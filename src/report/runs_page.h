@@ -1,19 +1,19 @@
 #pragma once
 // One report over several runs: what they are, what differs, their figures drawn anew from what they stored.
 #include <functional>
-#include <optional>
 #include <string_view>
 
+#include "report/carded_page.h"
 #include "report/run_files.h"
 #include "report/run_view.h"
 #include "report/training_page.h"
 
 namespace normscope {
 
-// What results.json of a command says; none: the command is not known. Throws InputError if the results are
-// not what the command writes.
-std::optional<RunView> results_view(std::string_view command, const nlohmann::ordered_json& results,
-                                    const nlohmann::ordered_json& config);
+// What results.json of a command says; of one that is not known its single values. Throws InputError if the
+// results are not what the command writes.
+RunView results_view(std::string_view command, const nlohmann::ordered_json& results,
+                     const nlohmann::ordered_json& config);
 
 class RunsReport {
  public:
@@ -29,7 +29,7 @@ class RunsReport {
   // What is not needed any more is dropped, so that the results of one run at a time are held. Throws
   // InputError if the results are not what the command writes.
   void add(RunFiles run);
-  Page page(const Provenance& provenance) const;
+  CardedPage page(const Provenance& provenance) const;
 
  private:
   struct Known {
@@ -47,6 +47,7 @@ class RunsReport {
   std::size_t left_;
   std::vector<Known> runs_;
   std::vector<PageSection> sections_;
+  std::vector<std::vector<Card>> cards_;  // of these
 };
 
 }  // namespace normscope

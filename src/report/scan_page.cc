@@ -10,6 +10,7 @@
 #include "core/number_text.h"
 #include "normscope/error.h"
 #include "report/curves.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -39,7 +40,8 @@ std::string shape_sentence(const ScanAbout& about) {
 // From where a token is looked at.
 std::string places_sentence(const ScanResult& result, bool as_model) {
   const std::size_t window = sliding_window(result);
-  const std::string seen = window > 0 ? fmt::format("itself and the {} tokens before it", window - 1)
+  const std::string seen = window > 0
+                               ? fmt::format("itself and the {} before it", counted(window - 1, "token"))
                            : result.settings.mask == "causal" ? "the tokens up to itself"
                                                               : "all tokens of its window";
   return fmt::format("A query sees {}{}; unselectable is a token that is so from every place that sees it.",
@@ -98,7 +100,8 @@ std::vector<RunView::Map> maps_of(const ScanResult& result, const ScanSummary& s
                   "the real queries gave their favourite.",
                   weight_places_words(result)),
       weights, "attention weight", true);
-  add("queries", "What the real queries did", "Tokens that were the favourite of no query of the head.",
+  add("queries", "What the real queries did",
+      "Tokens that were the favourite of none of the text's queries, in that head.",
       {{"never won", &Head::never_won}}, "share of tokens", true);
   add("entropy", "Entropy of the attention weights", "", {{"entropy", &Head::entropy}},
       "nats, mean over queries", false);
@@ -186,79 +189,102 @@ std::string hint(const std::vector<ScanSetPlace>& sets, KeySpace space, std::siz
     const std::string places = places_with(sets, space, token, verdict);
     if (!places.empty()) text += fmt::format("{}{}{}", text.empty() ? "" : "; ", name, places);
   }
-  return text.empty() ? "selectable in all" : text;
+  return text.empty() ? fmt::format("selectable in all {} looked at", sets.size()) : text;
 }
 
-// A column of the table: its name, what it means, and what it holds.
-struct Column {
-  std::string name, meaning;
-  std::function<std::string(const ScanSummary::Layer&)> cell;
+// Which columns the table of layers has: ties, reachable queries and their weights only where there are any.
+struct ScanColumns {
+  bool before, after, head, reach, weight, before_tied, after_tied, head_tied, reach_tied;
+
+  ScanColumns(const ScanResult& result, const ScanSummary& summary)
+      : before(asks_for(result, KeySpace::before)),
+        after(asks_for(result, KeySpace::model)),
+        head(asks_for(result, KeySpace::head)),
+        reach(asks_for(result, KeySpace::reachable) && any(summary, &Head::reachable_unselectable, -1)),
+        weight(reach && any(summary, &Head::median_largest_weight, 0)),
+        before_tied(before && any(summary, &ScanSummary::Layer::before_tied, 0)),
+        after_tied(after && any(summary, &ScanSummary::Layer::model_tied, 0)),
+        head_tied(head && any(summary, &Head::tied, 0)),
+        reach_tied(reach && any(summary, &Head::reachable_tied, 0)) {}
+
+ private:
+  static double of(const ScanSummary::Layer& layer, double Head::*member) { return layer.mean(member); }
+  static double of(const ScanSummary::Layer& layer, double ScanSummary::Layer::*member) {
+    return layer.*member;
+  }
+  template <class Member>
+  static bool any(const ScanSummary& summary, Member member, double above) {
+    return std::any_of(summary.layers.begin(), summary.layers.end(),
+                       [&](const ScanSummary::Layer& layer) { return of(layer, member) > above; });
+  }
 };
 
-// No two have one name. Ties, reachable queries and their weights have columns only where there are any.
-std::vector<Column> columns_of(const ScanResult& result, const ScanSummary& summary) {
-  using Layer = ScanSummary::Layer;
-  using Share = std::function<double(const Layer&)>;
-  std::vector<Column> columns = {
-      {"layer", "", [](const Layer& layer) { return std::to_string(layer.layer); }}};
-  const auto any = [&](const Share& share, double above) {
-    return std::any_of(summary.layers.begin(), summary.layers.end(),
-                       [&](const Layer& layer) { return share(layer) > above; });
-  };
-  const auto add = [&](const char* name, const char* meaning, Share share) {
-    columns.push_back({name, meaning, [share = std::move(share)](const Layer& layer) {
-                         const std::string text = scan_percent(share(layer));
-                         return text.empty() ? std::string("–") : text;
-                       }});
-  };
-  const auto add_number = [&](const char* name, const char* meaning, Share value) {
-    columns.push_back(
-        {name, meaning, [value = std::move(value)](const Layer& layer) { return number(value(layer)); }});
-  };
-  const auto add_tied = [&](const char* name, Share share) {
-    if (any(share, 0)) add(name, "tied: on top, never alone", std::move(share));
-  };
-  const auto mean = [](double Head::*member) {
-    return [member](const Layer& layer) { return layer.mean(member); };
-  };
-  const auto highest = [](double Head::*member) {
-    return [member](const Layer& layer) { return layer.highest(member); };
-  };
-  const bool before = asks_for(result, KeySpace::before), after = asks_for(result, KeySpace::model);
-  const char* around = before && after ? "before, after: unselectable before and after the norm"
-                       : before        ? "before: unselectable before the norm"
-                                       : "after: unselectable after the norm";
-  if (before) {
-    add("before", around, [](const Layer& layer) { return layer.before; });
-    add_tied("before tied", [](const Layer& layer) { return layer.before_tied; });
+// No two columns have one name; the sentences are the legend below the table.
+struct ScanRow {
+  const ScanSummary::Layer& layer;
+  const ScanColumns& shown;
+
+  static void describe(auto& visit, auto& self) {
+    const ScanSummary::Layer& layer = self.layer;
+    const ScanColumns& shown = self.shown;
+    const auto mean = [&](double Head::*member) { return share(layer.mean(member)); };
+    const auto worst = [&](double Head::*member) { return share(layer.highest(member)); };
+    const char *around = shown.before && shown.after ? "before, after: unselectable before and after the norm"
+                         : shown.before              ? "before: unselectable before the norm"
+                                                     : "after: unselectable after the norm",
+               *tied = "tied: on top, never alone", *in_worst = "worst: in the worst head",
+               *along = "along 1: energy along the vector of ones, in and out of the norm",
+               *spread = "spread: sd of the norms over their mean, a ratio, in and out";
+    visit("layer", layer.layer, "");
+    visit.when(shown.before, "before", share(layer.before), around);
+    visit.when(shown.before_tied, "before tied", share(layer.before_tied), tied);
+    visit.when(shown.after, "after", share(layer.model), around);
+    visit.when(shown.after_tied, "after tied", share(layer.model_tied), tied);
+    visit.when(shown.head, "head", mean(&Head::unselectable),
+               "head: unselectable by any query, mean over heads");
+    visit.when(shown.head, "head worst", worst(&Head::unselectable), in_worst);
+    visit.when(shown.head_tied, "head tied", mean(&Head::tied), tied);
+    visit.when(shown.reach, "reach", mean(&Head::reachable_unselectable),
+               "reach: by the queries the layer can form");
+    visit.when(shown.reach, "reach worst", worst(&Head::reachable_unselectable), in_worst);
+    visit.when(shown.reach_tied, "reach tied", mean(&Head::reachable_tied), tied);
+    visit.when(shown.weight, "weight", mean(&Head::median_largest_weight),
+               "weight: the most such a query can give the median token");
+    visit("along 1 in", share(layer.norm_in.along_ones), along);
+    visit("along 1 out", share(layer.norm_out.along_ones), along);
+    visit("spread in", number(layer.norm_in.norm_spread), spread);
+    visit("spread out", number(layer.norm_out.norm_spread), spread);
+    visit("entropy", number(layer.mean(&Head::entropy)), "entropy: of the attention weights, in nats");
+    visit("never won", mean(&Head::never_won), "never won: favourite of no query of the text");
   }
-  if (after) {
-    add("after", around, [](const Layer& layer) { return layer.model; });
-    add_tied("after tied", [](const Layer& layer) { return layer.model_tied; });
+  static std::string share(double value) {
+    const std::string text = scan_percent(value);
+    return text.empty() ? std::string("–") : text;
   }
-  if (asks_for(result, KeySpace::head)) {
-    add("head", "head: unselectable by any query, mean over heads", mean(&Head::unselectable));
-    add("head worst", "worst: in the worst head", highest(&Head::unselectable));
-    add_tied("head tied", mean(&Head::tied));
+};
+
+// A row of the table over runs.
+struct SpaceRow {
+  const TextSettings& text;
+  std::string space;
+  const ScanSpaceResult& found;
+
+  static void describe(auto& visit, auto& self) {
+    const ScanSpaceResult& found = self.found;
+    const auto share_of = [&](std::size_t tokens) {
+      const double share = static_cast<double>(tokens) / static_cast<double>(found.tokens);
+      return found.tokens == 0 ? "–" : fmt::format("{} ({} %)", tokens, scan_percent(share));
+    };
+    visit("model", self.text.model, "as it was named");
+    visit("text", self.text.text, "as it was named");
+    visit("space", self.space, "whose keys they are");
+    visit("tokens", found.tokens, "of all windows");
+    visit("in some set", share_of(found.unselectable_in_some), "unselectable in a layer or head");
+    visit("in all sets", share_of(found.unselectable_in_all), "unselectable in every one");
+    visit("tied in some", share_of(found.tied_in_some), "on top, but never alone");
+    visit("sets", found.sets, "layers or heads");
   }
-  if (asks_for(result, KeySpace::reachable) && any(mean(&Head::reachable_unselectable), -1)) {
-    add("reach", "reach: by the queries the layer can form", mean(&Head::reachable_unselectable));
-    add("reach worst", "worst: in the worst head", highest(&Head::reachable_unselectable));
-    add_tied("reach tied", mean(&Head::reachable_tied));
-    if (any(mean(&Head::median_largest_weight), 0))
-      add("weight", "weight: the most such a query can give the median token",
-          mean(&Head::median_largest_weight));
-  }
-  const char *along = "along 1: energy along the vector of ones, in and out of the norm",
-             *spread = "spread: sd of the norms over their mean, in and out";
-  add("along 1 in", along, [](const Layer& layer) { return layer.norm_in.along_ones; });
-  add("along 1 out", along, [](const Layer& layer) { return layer.norm_out.along_ones; });
-  add_number("spread in", spread, [](const Layer& layer) { return layer.norm_in.norm_spread; });
-  add_number("spread out", spread, [](const Layer& layer) { return layer.norm_out.norm_spread; });
-  add_number("entropy", "entropy: of the attention weights, nats", mean(&Head::entropy));
-  add("never won", "never won: favourite of no query of the text", mean(&Head::never_won));
-  return columns;
-}
+};
 
 // In which layers reachable queries were asked for and there is no answer.
 std::string reachable_sentence(const ScanResult& result) {
@@ -286,17 +312,18 @@ std::string scan_heading(const ScanResult& result) {
   const TextSettings& text = result.settings.text;
   std::size_t tokens = 0;
   for (const ScanWindowResult& window : *result.windows) tokens += window.ids.size();
-  return fmt::format("{} ({}) on {}: {} in {} of up to {}; per cent of the tokens, layer by layer",
-                     text.model, result.family, text.text, counted(tokens, "token"),
+  return fmt::format("{} ({}) on {}: {} in {} of up to {}; layer by layer, shares in per cent", text.model,
+                     result.family, text.text, counted(tokens, "token"),
                      counted(result.windows->size(), "window"), text.window);
 }
 
 std::vector<std::string> scan_readings(const ScanResult& result, const ScanSummary& summary, bool as_model) {
   std::vector<std::string> meanings;
-  for (const Column& column : columns_of(result, summary)) {
-    if (!column.meaning.empty() &&
-        std::find(meanings.begin(), meanings.end(), column.meaning) == meanings.end())
-      meanings.push_back(column.meaning);
+  const ScanSummary::Layer any;
+  for (const Column& column : columns_of(ScanRow{any, ScanColumns(result, summary)})) {
+    const std::string_view meaning = column.sentence;
+    if (!meaning.empty() && std::find(meanings.begin(), meanings.end(), meaning) == meanings.end())
+      meanings.emplace_back(meaning);
   }
   std::vector<std::string> sentences = {fmt::format("{}.", fmt::join(meanings, "; "))};
   if (std::string missing = reachable_sentence(result); !missing.empty())
@@ -308,19 +335,24 @@ std::vector<std::string> scan_readings(const ScanResult& result, const ScanSumma
 }
 
 ReportTable scan_table(const ScanResult& result, const ScanSummary& summary) {
-  ReportTable table;
-  table.title = "Unselectable tokens, per cent; what the norm takes away; what the queries did";
-  const std::vector<Column> columns = columns_of(result, summary);
-  auto& header = table.rows.emplace_back();
-  for (const Column& column : columns) header.push_back(column.name);
-  for (const ScanSummary::Layer& layer : summary.layers) {
-    auto& row = table.rows.emplace_back();
-    for (const Column& column : columns) row.push_back(column.cell(layer));
-  }
-  return table;
+  const ScanColumns shown(result, summary);
+  std::vector<ScanRow> rows;
+  for (const ScanSummary::Layer& layer : summary.layers) rows.push_back({layer, shown});
+  return {"Unselectable tokens, per cent; what the norm takes away; what the queries did", table_of(rows)};
 }
 
 namespace {
+
+// A character that several tokens make up is shown once, marked as the worst of them.
+void join(TextFigure::Token& character, const TextFigure::Token& more) {
+  constexpr std::string_view kinds[] = {"", kTiedInSome, kTiedInAll, kUnselectableInSome, kUnselectableInAll};
+  const auto severity = [&](const TextFigure::Token& token) {
+    return std::find(std::begin(kinds), std::end(kinds), token.kind) - std::begin(kinds);
+  };
+  if (severity(more) > severity(character)) character.kind = more.kind;
+  character.value = std::max(character.value, more.value);
+  character.hint += "\nnext token of the same character: " + more.hint;
+}
 
 const ScanSpaceResult* counts_of(const ScanResult& result, KeySpace space) {
   const auto found = std::find_if(result.spaces.begin(), result.spaces.end(),
@@ -361,6 +393,19 @@ TextFigure scan_text(const ScanResult& result, std::size_t window, KeySpace spac
   return figure;
 }
 
+TextFigure with_whole_characters(const TextFigure& figure) {
+  TextFigure whole = figure;
+  whole.tokens.clear();
+  for (const TextFigure::Token& token : figure.tokens) {
+    if (token.text.empty() && !whole.tokens.empty()) {
+      join(whole.tokens.back(), token);
+    } else {
+      whole.tokens.push_back(token);
+    }
+  }
+  return whole;
+}
+
 Page scan_page(const ScanResult& result, const ScanSummary& summary, const ScanAbout& about,
                std::string data) {
   Page page;
@@ -393,7 +438,7 @@ Page scan_page(const ScanResult& result, const ScanSummary& summary, const ScanA
                                                  : "reachable queries",
                       windows > 1 ? fmt::format(", window {}", w + 1) : ""),
           ""};
-      figure.html = text_html(text);
+      figure.html = text_html(with_whole_characters(text));
       figure.csv = text_csv(text);
       page.figures.push_back(std::move(figure));
     }
@@ -431,21 +476,10 @@ RunView scan_view(const ScanResult& result, const Provenance& made) {
     section.figures.push_back(to_figure(map.name, map.title, map.caption, map.figure));
   for (Figure& figure : section.figures) figure.settings = settings_text(made, about);
   section.tables = {scan_table(result, summary)};
-  view.beside = {
-      "Tokens that cannot be selected, space by space",
-      {{"model", "text", "space", "tokens", "in some set", "in all sets", "tied in some", "sets"}}};
-  for (const auto& each : result.spaces) {
-    const std::string& space = each.first;
-    const auto& found = each.second;
-    const auto share_of = [&](std::size_t tokens) {
-      const double share = static_cast<double>(tokens) / static_cast<double>(found.tokens);
-      return found.tokens == 0 ? "–" : fmt::format("{} ({} %)", tokens, scan_percent(share));
-    };
-    if (view.beside.rows.size() <= RunView::most_rows)
-      view.beside.rows.push_back({text.model, text.text, space, std::to_string(found.tokens),
-                                  share_of(found.unselectable_in_some), share_of(found.unselectable_in_all),
-                                  share_of(found.tied_in_some), std::to_string(found.sets)});
-  }
+  std::vector<SpaceRow> spaces;
+  for (const auto& [space, found] : result.spaces)
+    if (spaces.size() < RunView::most_rows) spaces.push_back({text, space, found});
+  view.beside = {"Tokens that cannot be selected, space by space", table_of(spaces)};
   return view;
 }
 

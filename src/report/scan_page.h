@@ -23,6 +23,8 @@ ReportTable scan_table(const ScanResult& result, const ScanSummary& summary);
 // The tokens of a window: of the unselectable the share of the space's sets that cannot select them, of those
 // that are so in none and tied in some the share in which they are tied.
 TextFigure scan_text(const ScanResult& result, std::size_t window, KeySpace space);
+// Tokens of which nothing is left to show, such as the later bytes of a character, joined with the one before.
+TextFigure with_whole_characters(const TextFigure& figure);
 // Kinds of tokens in it.
 inline constexpr const char *kUnselectableInAll = "unselectable in all",
                             *kUnselectableInSome = "unselectable in some", *kTiedInAll = "tied in all",

@@ -9,6 +9,7 @@
 
 #include "core/number_text.h"
 #include "normscope/statistics.h"
+#include "result/columns.h"
 
 namespace normscope {
 namespace {
@@ -127,6 +128,20 @@ std::string over_seeds_in_words(const CurveFigure& figure) {
   return text;
 }
 
+struct NormRow {
+  std::string norm;
+  std::size_t runs = 0;
+  double step = 0;
+  Named<std::string> measures = {};
+
+  static void describe(auto& visit, auto& self) {
+    visit("norm", self.norm, "before attention");
+    visit("runs", self.runs, "of this norm");
+    visit("last step", fmt::format("{:.0f}", self.step), "of the longest");
+    visit("measures", self.measures, "there, over the runs");
+  }
+};
+
 std::string seeds_of(std::span<const TrainingSeries> series) {
   std::set<std::uint64_t> seeds;
   for (const TrainingSeries& each : series) seeds.insert(each.seed);
@@ -191,42 +206,37 @@ std::string over_seeds(std::span<const std::size_t> runs) {
 }
 
 ReportTable training_table(std::span<const TrainingSeries> series) {
-  struct Column {
+  struct Shown {
     Measure measure;
     const char* name;
     int digits;
     double factor;
   };
-  constexpr Column columns[] = {{Measure::train_loss, "train loss", 3, 1},
+  constexpr Shown measures[] = {{Measure::train_loss, "train loss", 3, 1},
                                 {Measure::held_out_loss, "held-out loss", 3, 1},
                                 {Measure::accuracy, "accuracy %", 1, 100},
                                 {Measure::angle, "angle to 1, degrees", 1, 1},
                                 {Measure::attention_distance, "attention from uniform", 3, 1}};
-  ReportTable table{"", {{"norm", "runs", "last step"}}};
+  std::vector<NormRow> rows;
   std::vector<std::size_t> counts;
-  for (const Column& column : columns)
-    if (is_measured(series, column.measure)) table.rows[0].emplace_back(column.name);
   for (const std::string& norm : norms_of(series)) {
-    std::size_t runs = 0;
-    double step = 0;
+    NormRow& row = rows.emplace_back(NormRow{norm});
     for (const TrainingSeries& each : series) {
       if (each.norm != norm) continue;
-      ++runs;
-      if (!each.rows.empty()) step = std::max(step, each.rows.back().step);
+      ++row.runs;
+      row.step = std::max(row.step, each.last_step());
     }
-    counts.push_back(runs);
-    auto& row = table.rows.emplace_back(
-        std::vector<std::string>{norm, std::to_string(runs), fmt::format("{:.0f}", step)});
-    for (const Column& column : columns) {
-      if (is_measured(series, column.measure))
-        row.push_back(last_value(series, norm, column.measure, column.digits, column.factor));
-    }
+    counts.push_back(row.runs);
+    for (const Shown& each : measures)
+      if (is_measured(series, each.measure))
+        row.measures.emplace_back(each.name,
+                                  last_value(series, norm, each.measure, each.digits, each.factor));
   }
-  table.title = fmt::format("Where the trainings are ({})", over_seeds(counts));
-  return table;
+  return {fmt::format("Where the trainings are ({})", over_seeds(counts)), table_of(rows)};
 }
 
-std::string training_verdict(std::span<const TrainingSeries> series) {
+std::string training_verdict(std::span<const TrainingSeries> series,
+                             std::optional<std::uint64_t> unfinished) {
   const bool accuracy = is_measured(series, Measure::accuracy),
              held_out = is_measured(series, Measure::held_out_loss);
   std::string text;
@@ -237,7 +247,11 @@ std::string training_verdict(std::span<const TrainingSeries> series) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", norm, value);
   }
   const char* what = accuracy ? accuracy_title(series) : held_out ? "Held-out loss" : "Training loss";
-  return text.empty() ? "" : fmt::format("{} at the last step: {}.", what, text);
+  double step = 0;
+  for (const TrainingSeries& each : series) step = std::max(step, each.last_step());
+  const std::string when =
+      unfinished ? fmt::format("so far, at step {:.0f} of {}", step, *unfinished) : "at the last step";
+  return text.empty() ? "" : fmt::format("{} {}: {}.", what, when, text);
 }
 
 std::string settings_list(const nlohmann::ordered_json& settings) {
@@ -273,10 +287,12 @@ TrainingAbout about_majority() {
 }
 
 TrainingAbout about_language() {
-  return {"Training a language model",
-          {"A GPT-2 that learns what follows what, as Brody, Alon and Yahav (2023) trained it: the norm is "
-           "that before attention. LayerNorm scales its output to one length (but for eps), so no key lies "
-           "inside the others' hull; a norm that only centres does not. Losses are in nats per token."}};
+  return {
+      "Training a language model",
+      {"A GPT-2 that learns what follows what, as Brody, Alon and Yahav (2023) trained it: the norm is "
+       "that before attention. LayerNorm scales its output to one length: on such a sphere no key lies inside "
+       "the others' hull, and only eps and rounding take keys off it. A norm that only centres does not. "
+       "Losses are in nats per token."}};
 }
 
 TrainingAbout about_sentiment() {

@@ -31,7 +31,9 @@ Figure training_figure(std::span<const TrainingSeries> series, const TrainingMar
 std::string over_seeds(std::span<const std::size_t> runs);
 // A header, and the last values of each norm.
 ReportTable training_table(std::span<const TrainingSeries> series);
-std::string training_verdict(std::span<const TrainingSeries> series);
+// unfinished: of how many steps the training has come to those of the series.
+std::string training_verdict(std::span<const TrainingSeries> series,
+                             std::optional<std::uint64_t> unfinished = {});
 // settings: as config.json has them.
 Page training_page(const TrainingAbout& about, std::span<const TrainingSeries> series,
                    const TrainingMarks& marks, const nlohmann::ordered_json& settings,

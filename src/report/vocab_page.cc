@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/number_text.h"
 #include "result/columns.h"
 
 namespace normscope {
@@ -64,6 +65,8 @@ std::vector<ReportTable> token_tables(const VocabResult& result) {
   if (result.never_alone && !result.never_alone->empty() && result.settings.limit > 0)
     tables.push_back(
         vocab_table("Tokens that can never win alone", *result.never_alone, result.settings.limit, lost));
+  if (result.for_all && !tables.empty())
+    tables.back().note = fmt::format("Biases for all: {}.", offsets_words(*result.for_all, "token"));
   if (result.smallest_margins && !result.smallest_margins->empty())
     tables.push_back(vocab_table("Selectable tokens with the smallest margins", *result.smallest_margins,
                                  result.settings.limit, result.counts.selectable));
@@ -77,21 +80,22 @@ std::string vocab_verdict(const VocabResult& result) {
   const std::size_t lost = counts.tied + counts.unselectable;
   const std::string undecided =
       counts.undecided > 0
-          ? fmt::format(" {} more are undecided: rational arithmetic would need more than it may take.",
-                        counts.undecided)
+          ? fmt::format(" {} more {} undecided: rational arithmetic would need more than it may take.",
+                        counts.undecided, counts.undecided == 1 ? "is" : "are")
           : "";
   if (lost == 0 && !undecided.empty())
-    return fmt::format("Of {} tokens, {} are the likeliest under some hidden state.", result.tokens,
-                       counts.selectable) +
+    return fmt::format("Of {}, {} {} the likeliest under some hidden state.", counted(result.tokens, "token"),
+                       counts.selectable, counts.selectable == 1 ? "is" : "are") +
            undecided;
   if (lost == 0)
     return fmt::format(
-        "Each of the {} tokens is the likeliest under some hidden state: none is unargmaxable.",
-        result.tokens);
+        "Each of the {} is the likeliest under some hidden state, of all there could be: none is unargmaxable. "
+        "Whether a text leads there is not asked.",
+        counted(result.tokens, "token"));
   return fmt::format(
-             "Of {} tokens, {} can never be the single likeliest: {} unselectable (no hidden state puts them "
-             "on top), {} tied (never alone).",
-             result.tokens, lost, counts.unselectable, counts.tied) +
+             "Of {}, {} can never be the single likeliest: {} unselectable (on top under no hidden "
+             "state), {} tied (never alone).",
+             counted(result.tokens, "token"), lost, counts.unselectable, counts.tied) +
          undecided;
 }
 
@@ -114,12 +118,14 @@ Page vocab_page(const VocabResult& result, const std::string& source, const KeyS
   page.verdict = vocab_verdict(result);
   page.paragraphs = {
       fmt::format("{}.", source),
-      fmt::format("A token's logit is h·w{}, with w its row of the output matrix and h the hidden state. A "
-                  "token is selectable if some h gives it the strictly highest logit; otherwise greedy "
-                  "decoding can never produce it, whatever the text. All of space counts for h: what the "
-                  "last norm lets through is less. Witnesses and covers of all tokens are in "
-                  "certificates.safetensors.",
-                  result.bias ? " + b" : "")};
+      fmt::format(
+          "A token's logit is h·w{}, with w its row of the output matrix and h the hidden state. A "
+          "token is selectable if some h gives it the strictly highest logit. One that is unselectable "
+          "greedy decoding can never produce, whatever the text; one that is tied only where a tie "
+          "falls to it (logits taken without rounding). All of space counts for h: what the "
+          "last norm lets through is less. Witnesses and covers of all tokens are in "
+          "certificates.safetensors.",
+          result.bias ? " + b" : "")};
   for (ReportTable& table : token_tables(result)) page.tables.push_back(std::move(table));
   return page;
 }

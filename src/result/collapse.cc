@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/number_text.h"
 #include "normscope/statistics.h"
 
 namespace normscope {
@@ -68,12 +69,13 @@ std::string collapse_verdict(const std::vector<CollapseCurve>& curves) {
            b.mean(b.layers.size() - 1, &TokenMeasures::relative);
   };
   const std::size_t last = curves.front().layers.size() - 1;
+  const std::string layers = counted(last, "layer");
   const auto [least, most] = std::minmax_element(curves.begin(), curves.end(), by_end);
   const auto tell = [&](const CollapseCurve& curve) {
     return fmt::format("{} (μ/‖X‖ {:.3g})", full_name(curve.group, curve.name),
                        curve.mean(last, &TokenMeasures::relative));
   };
-  if (curves.size() == 1) return fmt::format("After {} layers: {}.", last, tell(*least));
+  if (curves.size() == 1) return fmt::format("After {}: {}.", layers, tell(*least));
   // Which is which in the mean; whether another start would agree is for the differences to tell.
   const std::vector<double> low = least->of(last, &TokenMeasures::relative),
                             high = most->of(last, &TokenMeasures::relative);
@@ -87,12 +89,11 @@ std::string collapse_verdict(const std::vector<CollapseCurve>& curves) {
   const bool told_apart = apart.count < 3 || apart.low > 0 || apart.high < 0;
   if (!told_apart)
     return fmt::format(
-        "After {} layers these {} samples do not tell apart where tokens are nearest to equal: {} and {}; "
+        "After {} these {} samples do not tell apart where tokens are nearest to equal: {} and {}; "
         "{}.",
-        last, apart.count, tell(*least), tell(*most), between);
-  return fmt::format(
-      "After {} layers the tokens are nearest to equal under {} and farthest from it under {}; {}.", last,
-      tell(*least), tell(*most), between);
+        layers, apart.count, tell(*least), tell(*most), between);
+  return fmt::format("After {} the tokens are nearest to equal under {} and farthest from it under {}; {}.",
+                     layers, tell(*least), tell(*most), between);
 }
 
 }  // namespace normscope

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "result/describe.h"
+#include "result/present_only.h"
 
 namespace normscope {
 
@@ -58,7 +58,7 @@ std::string cell_of(const Field& field) {
 }
 
 // A visitor of describe.h.
-class ColumnMaker {
+class ColumnMaker : public PresentOnly<ColumnMaker> {
  public:
   template <class Field>
   void operator()(const char* name, const Field& field, const char* sentence, const Facts& facts = {}) {
@@ -67,16 +67,6 @@ class ColumnMaker {
     } else {
       add(facts.heading != nullptr ? facts.heading : name, field, sentence);
     }
-  }
-  template <class Field>
-  void when(bool present, const char* name, const Field& field, const char* sentence,
-            const Facts& facts = {}) {
-    if (present) (*this)(name, field, sentence, facts);
-  }
-  template <class Field>
-  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
-               const Facts& facts = {}) {
-    when(kind && present, name, field, sentence, facts);
   }
   std::vector<Column> columns() && { return std::move(columns_); }
 

@@ -32,11 +32,12 @@ std::string heatmap_verdict(const HeatmapRun& run) {
                                       [](const HeatmapRun::Grid& grid) { return grid.norm == "layernorm"; });
   if (layernorm == run.grids.end()) return run.grids.empty() ? "" : heatmap_sentence(run, run.grids.back());
   const HeatmapSummary summary = summarise(layernorm->heatmap);
-  const std::string verdict = summary.unselectable == 0 ? "holds"
-                              : summary.robust_unselectable == 0
-                                  ? fmt::format("holds up to {} rounding", name_of(run.precision))
-                                  : "does not hold";
-  return fmt::format("The claim \u201cafter LayerNorm 0 everywhere\u201d {} on this grid. {}", verdict,
+  const std::string verdict =
+      summary.unselectable == 0 ? "is not contradicted by these draws"
+      : summary.robust_unselectable == 0
+          ? fmt::format("is contradicted by {} rounding alone in these draws", name_of(run.precision))
+          : "does not hold on this grid";
+  return fmt::format("The claim \u201cafter LayerNorm 0 everywhere\u201d {}. {}", verdict,
                      heatmap_sentence(run, *layernorm));
 }
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 
-#include "result/describe.h"
+#include "result/present_only.h"
 
 namespace normscope {
 
 // A visitor of describe.h. JSON has neither NaN nor infinity: they become null. Bytes that are not UTF-8
 // become U+FFFD. Looks as nlohmann's dump(indent) does.
-class JsonWriter {
+class JsonWriter : public PresentOnly<JsonWriter> {
  public:
   using Sink = std::function<void(std::string_view)>;
   // indent: spaces a level; -1: all in one line.
@@ -24,15 +24,6 @@ class JsonWriter {
   void operator()(const char* name, const Field& field, const char*, const Facts& = {}) {
     member(name);
     value(field);
-  }
-  template <class Field>
-  void when(bool present, const char* name, const Field& field, const char* sentence, const Facts& = {}) {
-    if (present) (*this)(name, field, sentence);
-  }
-  template <class Field>
-  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
-               const Facts& = {}) {
-    when(kind && present, name, field, sentence);
   }
 
   template <class T>

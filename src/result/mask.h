@@ -81,5 +81,6 @@ struct NamedMask {
   Mask mask;
   MaskProperties properties;
 };
+MaskResult result_of(const NamedMask& mask);
 
 }  // namespace normscope

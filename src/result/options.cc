@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/printable.h"
 #include "core/read_number.h"
 #include "normscope/error.h"
 
@@ -56,6 +57,16 @@ double number_option(double value, std::string_view name, const OptionFacts& fac
 
 std::string option_number(double value) {
   return fmt::format("{:g}", value);
+}
+
+void require_text(const std::string& text, const std::string& name, const OptionFacts& facts) {
+  if (facts.needs != nullptr && text.empty())
+    throw InputError(fmt::format("{} needs {}.", name, facts.needs));
+}
+
+void refuse_choice(const std::string& text, const std::string& name,
+                   const std::vector<std::string>& choices) {
+  throw InputError(fmt::format("{} takes {}, not '{}'.", name, fmt::join(choices, " or "), printable(text)));
 }
 
 }  // namespace normscope

@@ -12,13 +12,14 @@
 //   };
 //
 // Fields may be words, numbers, flags, enumerations with name_of and values_of, optional ones, and lists of words.
-// Visitors: OptionCheck below, option_table.h, cli/options.h.
+// Visitors: OptionCheck below, option_table.h, cli/options.h, python/options.h.
 #include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "result/describe.h"
 
@@ -70,6 +71,33 @@ std::string option_default(const Field& field, const OptionFacts& facts) {
     return std::to_string(field);
   } else {
     return "";
+  }
+}
+
+// Throws InputError if `text` is empty and must not be.
+void require_text(const std::string& text, const std::string& name, const OptionFacts& facts);
+[[noreturn]] void refuse_choice(const std::string& text, const std::string& name,
+                                const std::vector<std::string>& choices);
+
+// The value of any option but flags and lists, as a person writes it.
+template <class Field>
+void take_option(const std::string& text, const std::string& name, const OptionFacts& facts, Field& field) {
+  if constexpr (FieldKind<Field>::optional) {
+    take_option(text, name, facts, field.emplace());
+  } else if constexpr (NamedEnumeration<Field>) {
+    std::vector<std::string> names;
+    for (const Field value : values_of(field)) {
+      if (text == name_of(value)) return static_cast<void>(field = value);
+      names.emplace_back(name_of(value));
+    }
+    refuse_choice(text, name, names);
+  } else if constexpr (std::is_floating_point_v<Field>) {
+    field = number_option(text, name, facts);
+  } else if constexpr (std::is_integral_v<Field>) {
+    field = static_cast<Field>(count_option(text, name, facts, std::numeric_limits<Field>::max()));
+  } else {
+    require_text(text, name, facts);
+    field = text;
   }
 }
 

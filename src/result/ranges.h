@@ -7,29 +7,19 @@
 #include <type_traits>
 
 #include "normscope/error.h"
-#include "result/describe.h"
+#include "result/present_only.h"
 
 namespace normscope {
 
 // A visitor of describe.h. Throws InputError that names the first number out of its range, by its place
 // ("config.json.settings.layers").
-class RangeCheck {
+class RangeCheck : public PresentOnly<RangeCheck> {
  public:
   explicit RangeCheck(std::string place) : place_(std::move(place)) {}
 
   template <class Field>
   void operator()(const char* name, const Field& field, const char*, const Facts& facts = {}) {
     check(field, fmt::format("{}.{}", place_, name), facts);
-  }
-  template <class Field>
-  void when(bool present, const char* name, const Field& field, const char* sentence,
-            const Facts& facts = {}) {
-    if (present) (*this)(name, field, sentence, facts);
-  }
-  template <class Field>
-  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
-               const Facts& facts = {}) {
-    when(kind && present, name, field, sentence, facts);
   }
 
   template <class T>

@@ -95,7 +95,10 @@ struct ScanWindowResult {
   static void describe(auto& visit, auto& self) {
     visit("first", self.first, "of its tokens, in the text");
     visit("ids", self.ids, "of the tokens");
-    visit("tokens", self.tokens, "as the text has them, with what the tokenizer left out before each");
+    visit(
+        "tokens", self.tokens,
+        "as the text has them, with what the tokenizer left out before each; of a character that several make up "
+        "the first has it, and others may be empty");
     visit("layers", self.layers, "one entry per layer that was asked for");
     visit.when(!self.losses.empty(), "losses", self.losses, "of next tokens, nats");
   }

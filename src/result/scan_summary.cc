@@ -101,7 +101,9 @@ std::string robust_sentence(const ScanResult& result, KeySpace space) {
     }
   }
   if (robust == unselectable) return "";
-  return fmt::format(" Of these {} verdicts {} stand whatever float32 rounded away.", unselectable, robust);
+  if (unselectable == 1) return " This verdict may be due to what float32 rounded away.";
+  return fmt::format(" Of these {} verdicts {} {} whatever float32 rounded away.", unselectable, robust,
+                     robust == 1 ? "stands" : "stand");
 }
 
 // Which head can give some token least: selectable is not yet attended to.
@@ -128,7 +130,9 @@ std::string weight_sentence(const ScanResult& result, const ScanSummary& summary
 
 std::string scan_percent(double share) {
   if (!std::isfinite(share)) return "";
-  return share > 0 && share < 0.0005 ? "< 0.1" : fmt::format("{:.1f}", 100 * share);
+  std::string text = percent(share, 1);
+  text.resize(text.find(" %"));
+  return text;
 }
 
 double ScanSummary::Layer::mean(double Head::*member) const {
@@ -192,6 +196,15 @@ const char* set_name(KeySpace space) {
   return space == KeySpace::before || space == KeySpace::model ? "layer" : "layer and head";
 }
 
+namespace {
+
+// "6 layers"; "36 heads": of which a space has one set each.
+std::string sets_words(std::size_t sets, KeySpace space) {
+  return counted(sets, space == KeySpace::before || space == KeySpace::model ? "layer" : "head");
+}
+
+}  // namespace
+
 std::vector<ScanSetPlace> sets_of(const ScanWindowResult& window, KeySpace space) {
   std::vector<ScanSetPlace> sets;
   const auto add = [&](const std::optional<ScanSetResult>& set, std::size_t layer, std::size_t head) {
@@ -244,7 +257,7 @@ std::size_t sliding_window(const ScanResult& result) {
 std::string weight_places_words(const ScanResult& result) {
   const std::size_t window = sliding_window(result);
   if (window == 0) return "at the last place";
-  return fmt::format("at the last place of each stretch of {} tokens", window);
+  return fmt::format("at the last place of each stretch of {}", counted(window, "token"));
 }
 
 std::string scan_verdict(const ScanResult& result, const ScanSummary& summary) {
@@ -259,20 +272,23 @@ std::string scan_verdict(const ScanResult& result, const ScanSummary& summary) {
     text += text.empty() ? "" : " ";
     // "No token" is said of what was decided only.
     if (found.unselectable_in_some == 0 && found.undecided_in_some > 0) {
-      text += fmt::format("{}, no token was found unselectable in any {}.", where, set_name(space));
+      text += fmt::format("{}, none of {} was found unselectable in any of {} looked at.", where,
+                          counted(found.tokens, "token"), sets_words(found.sets, space));
     } else if (found.unselectable_in_some == 0) {
-      text += fmt::format("{}, no token is unselectable in any {}.", where, set_name(space));
+      text += fmt::format("{}, none of {} is unselectable in any of {} looked at.", where,
+                          counted(found.tokens, "token"), sets_words(found.sets, space));
     } else {
       const double share =
           static_cast<double>(found.unselectable_in_some) / static_cast<double>(found.tokens);
-      text += fmt::format("{}, {} of {} tokens ({} %) are unselectable in at least one {}, {} in all {}.",
-                          where, found.unselectable_in_some, found.tokens, scan_percent(share),
-                          set_name(space), found.unselectable_in_all, found.sets);
+      text += fmt::format("{}, {} of {} ({} %) {} unselectable in at least one {}, {} in all {}.", where,
+                          found.unselectable_in_some, counted(found.tokens, "token"), scan_percent(share),
+                          found.unselectable_in_some == 1 ? "is" : "are", set_name(space),
+                          found.unselectable_in_all, found.sets);
     }
     if (found.undecided_in_some > 0)
-      text +=
-          fmt::format(" {} of {} tokens are undecided in at least one {}: rounding hides their margin there.",
-                      found.undecided_in_some, found.tokens, set_name(space));
+      text += fmt::format(" {} of {} {} undecided in at least one {}: rounding hides the margin there.",
+                          found.undecided_in_some, counted(found.tokens, "token"),
+                          found.undecided_in_some == 1 ? "is" : "are", set_name(space));
     text += tied_sentence(summary, space) + robust_sentence(result, space);
   }
   return text + weight_sentence(result, summary);

@@ -3,13 +3,13 @@
 #include <string>
 #include <type_traits>
 
-#include "result/describe.h"
 #include "result/json_writer.h"
+#include "result/present_only.h"
 
 namespace normscope {
 
 // A visitor of describe.h. What is not there, empty or an object of its own is left out, and long values are cut.
-class SettingWords {
+class SettingWords : public PresentOnly<SettingWords> {
  public:
   template <class Field>
   void operator()(const char* name, const Field& field, const char*, const Facts& = {}) {
@@ -18,15 +18,6 @@ class SettingWords {
     if (words.empty()) return;
     if (words.size() > longest) words = words.substr(0, longest) + "…";
     text_ += (text_.empty() ? "" : ", ") + std::string(name) + " " + words;
-  }
-  template <class Field>
-  void when(bool present, const char* name, const Field& field, const char* sentence, const Facts& = {}) {
-    if (present) (*this)(name, field, sentence);
-  }
-  template <class Field>
-  void of_kind(bool kind, bool present, const char* name, const Field& field, const char* sentence,
-               const Facts& = {}) {
-    when(kind && present, name, field, sentence);
   }
   std::string text() && { return std::move(text_); }
 

@@ -8,12 +8,14 @@
 #include <limits>
 #include <mutex>
 
+#include "core/run_pieces.h"
 #include "model/rotate.h"
 #include "normscope/error.h"
 #include "normscope/reachable.h"
 #include "normscope/statistics.h"
 #include "scan/key_errors.h"
 #include "scan/places.h"
+#include "scan/space.h"
 #include "scan/wins.h"
 
 namespace normscope {
@@ -21,77 +23,6 @@ namespace {
 
 constexpr double kFloatRoundoff = 0x1p-24, kDoubleRoundoff = 0x1p-53;
 constexpr double kWeightGap = 0.001;  // of the logarithm of largest weights
-
-Matrix<double> columns(MatrixView<const float> from, std::size_t first, std::size_t count) {
-  Matrix<double> result(from.rows, count);
-  for (std::size_t i = 0; i < from.rows; ++i)
-    std::copy_n(from[i].begin() + static_cast<std::ptrdiff_t>(first), count, result[i].begin());
-  return result;
-}
-
-NormShare norm_share(MatrixView<const float> x) {
-  NormShare share;
-  std::vector<double> norms;
-  std::size_t counted = 0;
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    double sum = 0, squares = 0;
-    for (const float value : x[i]) {
-      sum += static_cast<double>(value);
-      squares += static_cast<double>(value) * static_cast<double>(value);
-    }
-    norms.push_back(std::sqrt(squares));
-    if (squares == 0) continue;  // no direction
-    share.along_ones += sum * sum / static_cast<double>(x.cols) / squares;
-    ++counted;
-  }
-  if (counted > 0) share.along_ones /= static_cast<double>(counted);
-  for (const double norm : norms) share.norm_mean += norm / static_cast<double>(norms.size());
-  double variance = 0;
-  for (const double norm : norms)
-    variance += (norm - share.norm_mean) * (norm - share.norm_mean) / static_cast<double>(norms.size());
-  share.norm_spread = share.norm_mean > 0 ? std::sqrt(variance) / share.norm_mean : 0;
-  return share;
-}
-
-// Rows of a matrix, in the order of `which`.
-Matrix<double> rows_of(MatrixView<const double> from, std::span<const std::size_t> which) {
-  Matrix<double> result(which.size(), from.cols);
-  for (std::size_t k = 0; k < which.size(); ++k) std::ranges::copy(from[which[k]], result[k].begin());
-  return result;
-}
-
-std::vector<double> entries_of(std::span<const double> from, std::span<const std::size_t> which) {
-  std::vector<double> result;
-  if (from.empty()) return result;
-  for (const std::size_t i : which) result.push_back(from[i]);
-  return result;
-}
-
-// Where the tokens wanted stand among those seen; both ascend.
-std::vector<std::size_t> positions_in(std::span<const std::size_t> seen,
-                                      std::span<const std::size_t> wanted) {
-  std::vector<std::size_t> result;
-  for (const std::size_t token : wanted)
-    result.push_back(static_cast<std::size_t>(std::ranges::lower_bound(seen, token) - seen.begin()));
-  return result;
-}
-
-ScanSet set_of(const KeySet& found, bool prefixes) {
-  ScanSet set;
-  set.rank = found.rank;
-  for (std::size_t i = 0; i < found.n; ++i) {
-    const KeyVerdict& key = found.keys[i];
-    const std::optional<Verdict> verdict = decided(prefixes ? key.prefix_verdict : key.verdict);
-    set.verdicts.push_back(verdict);
-    set.margins.push_back(key.verdict == Verdict::selectable ? key.margin : 0);
-    set.robust.push_back(verdict == Verdict::unselectable &&
-                         (prefixes ? key.robust_in_prefixes : key.robust));
-    std::optional<std::size_t>& place = set.places.emplace_back();
-    if (verdict && *verdict != Verdict::unselectable) place = (prefixes ? key.verdict_prefix : found.n) - 1;
-  }
-  set.robust_unselectable = static_cast<std::size_t>(std::ranges::count(set.robust, true));
-  return set;
-}
 
 // The norm whose output enters attention: ‖z‖ ≤ √d before its gain and bias.
 struct NormInFront {
@@ -195,10 +126,6 @@ class Scan {
     return result;
   }
 
-  bool asks_for(KeySpace space) const {
-    return std::find(settings_.spaces.begin(), settings_.spaces.end(), space) != settings_.spaces.end();
-  }
-
   static void copy(MatrixView<const float> from, Matrix<float>& to) {
     if (to.rows() != from.rows || to.cols() != from.cols) to = Matrix<float>(from.rows, from.cols);
     for (std::size_t i = 0; i < from.rows; ++i) std::copy(from[i].begin(), from[i].end(), to[i].begin());
@@ -243,30 +170,9 @@ class Scan {
     const auto here = std::find_if(layer.heads.begin(), layer.heads.end(),
                                    [&](const ScanHead& head) { return head.head == rows.head; });
     if (here == layer.heads.end()) return;
-    QueryShare& queries = here->queries;
     auto& winners = captured.winners[static_cast<std::size_t>(here - layer.heads.begin())];
-    for (std::size_t i = 0; i < rows.weights.rows; ++i) {
-      const auto row = rows.weights[i];
-      const auto top = std::max_element(row.begin(), row.end());
-      double entropy = 0;
-      for (const float weight : row) {
-        if (weight > 0) entropy -= static_cast<double>(weight) * std::log(static_cast<double>(weight));
-      }
-      const std::size_t winner = rows.reach.first + static_cast<std::size_t>(top - row.begin());
-      ++queries.wins[winner];
-      winners[rows.first + i] = winner;
-      queries.entropy += entropy;
-      queries.largest_weight += static_cast<double>(*top);
-      ++queries.queries;
-    }
-  }
-
-  KeyOptions key_options(double unit_roundoff) const {
-    KeyOptions options;
-    options.unit_roundoff = unit_roundoff;
-    options.margins = settings_.margins;
-    options.certificates = false;
-    return options;
+    for (std::size_t i = 0; i < rows.weights.rows; ++i)
+      winners[rows.first + i] = add_query(rows.weights[i], rows.reach.first, here->queries);
   }
 
   // Decides one set: a space of a window, or of one of its heads.
@@ -280,11 +186,7 @@ class Scan {
       ScanLayer& layer = result_[w].layers.back();
       layer.norm_in = norm_share(captured_[w].norm_in.view());
       layer.norm_out = norm_share(captured_[w].norm_out.view());
-      for (ScanHead& head : layer.heads) {
-        if (head.queries.queries == 0) continue;
-        head.queries.entropy /= static_cast<double>(head.queries.queries);
-        head.queries.largest_weight /= static_cast<double>(head.queries.queries);
-      }
+      for (ScanHead& head : layer.heads) finish(head.queries);
       ask(w, layer, questions, reachable);
     }
     const std::size_t total = (questions.size() + reachable.size()) * layers_.size();
@@ -314,10 +216,10 @@ class Scan {
   void ask(std::size_t w, ScanLayer& layer, std::vector<Question>& questions,
            std::vector<Question>& reachable) const {
     const Captured& captured = captured_[w];
-    if (asks_for(KeySpace::before))
+    if (asks_for(settings_, KeySpace::before))
       questions.emplace_back(
           [&, w](const Executor& alone) { layer.before = decide(w, captured.norm_in, alone); });
-    if (asks_for(KeySpace::model))
+    if (asks_for(settings_, KeySpace::model))
       questions.emplace_back(
           [&, w](const Executor& alone) { layer.model = decide(w, captured.norm_out, alone); });
     if (settings_.ideal_norms && layer_in_front_.bounds()) {
@@ -333,56 +235,29 @@ class Scan {
     for (ScanHead& head : layer.heads) {
       const bool first_of_keys = &head == &layer.heads.front() || head.key_head != (&head - 1)->key_head;
       const auto h = static_cast<std::size_t>(&head - layer.heads.data());
-      if (asks_for(KeySpace::head) && first_of_keys)
+      if (asks_for(settings_, KeySpace::head) && first_of_keys)
         questions.emplace_back(
             [&, w, h](const Executor& alone) { head.keys = decide_head(w, h, head.head, alone); });
-      if (asks_for(KeySpace::reachable) && layer.reachable_known)
+      if (asks_for(settings_, KeySpace::reachable) && layer.reachable_known)
         reachable.emplace_back(
             [&, w, h](const Executor& alone) { head.reachable = decide_reach(w, h, head, alone); });
     }
   }
 
-  using Winners = std::span<const std::optional<std::size_t>>;
-  using OffsetsAt = std::function<std::vector<double>(std::size_t place)>;
-
   // Verdicts for any query; offsets_at: of the scores, from a place; empty: none.
   ScanSet decide(std::size_t w, const Matrix<double>& keys, const KeyOptions& options, Winners winners,
                  const OffsetsAt& offsets_at, const Executor& alone) const {
-    const Places& places = places_[w].asked;
-    if (!offsets_at && (places.one_set() || places.nested())) {
-      KeyOptions whole = options;
-      whole.prefix = !places.one_set();
-      return set_of(decide_keys(keys.view(), {}, whole, alone), whole.prefix);
-    }
-    PlacesQuestion question{places, !offsets_at, true, winners, false, {}};
-    question.decide = [&](std::size_t place, std::span<const std::size_t> seen,
-                          std::span<const std::size_t> wanted, bool) {
-      const Matrix<double> here = rows_of(keys.view(), seen);
-      const std::vector<double> errors = entries_of(options.errors, seen);
-      const std::vector<double> offsets =
-          offsets_at ? entries_of(offsets_at(place), seen) : std::vector<double>();
-      KeyOptions of_seen = options;
-      of_seen.errors = errors;
-      const KeySet found = decide_keys(here.view(), offsets, of_seen, alone);
-      PlacesQuestion::Answer answer;
-      answer.rank = found.rank;
-      for (const std::size_t k : positions_in(seen, wanted)) {
-        const KeyVerdict& key = found.keys[k];
-        answer.verdicts.push_back({decided(key.verdict), key.verdict == Verdict::selectable ? key.margin : 0,
-                                   key.robust, found.rank == keys.cols(), std::nullopt});
-      }
-      return answer;
-    };
-    return decide_from_places(question);
+    return decide_space(places_[w].asked, keys, options, winners, offsets_at, alone);
   }
 
   ScanSet decide(std::size_t w, const Matrix<float>& keys, const Executor& alone) const {
-    return decide(w, columns(keys.view(), 0, keys.cols()), key_options(kFloatRoundoff), {}, {}, alone);
+    return decide(w, columns(keys.view(), 0, keys.cols()), key_options(settings_, kFloatRoundoff), {}, {},
+                  alone);
   }
 
   ScanSet decide_ideal(std::size_t w, const NormSpec& norm, const Matrix<float>& norm_in,
                        const Executor& alone) const {
-    return decide(w, normed(norm, norm_in.view()), key_options(kDoubleRoundoff), {}, {}, alone);
+    return decide(w, normed(norm, norm_in.view()), key_options(settings_, kDoubleRoundoff), {}, {}, alone);
   }
 
   // What the norm in front leaves of tokens, in float64.
@@ -423,7 +298,7 @@ class Scan {
     const Captured& captured = captured_[w];
     const Matrix<double> keys = head_keys(captured, head);
     const std::vector<double> errors = errors_of(captured, head, keys);
-    KeyOptions options = key_options(kFloatRoundoff);
+    KeyOptions options = key_options(settings_, kFloatRoundoff);
     options.errors = errors;
     OffsetsAt offsets_at;
     if (block_.relative.buckets > 0)
@@ -549,7 +424,8 @@ class Scan {
         if (!(in_model || in_head || in_reach) || !holds_query(w, place, *winner)) continue;
         if (keys.rows() == 0) {
           keys = head_keys(captured, head.head);
-          error = std::ranges::max(errors_of(captured, head.head, keys));
+          const std::vector<double> errors = errors_of(captured, head.head, keys);
+          error = *std::max_element(errors.begin(), errors.end());
         }
         const std::vector<std::size_t> seen = places.seen_from(place);
         const std::vector<double> offsets = offsets_from(place, head.head, keys.rows());
@@ -577,8 +453,8 @@ class Scan {
     const Places& places = places_[w].asked;
     if (!places.sees(place, token)) return false;
     const std::vector<std::size_t> seen = places.seen_from(place);
-    return std::ranges::all_of(seen,
-                               [&](std::size_t other) { return places_[w].real.attends(place, other); });
+    return std::all_of(seen.begin(), seen.end(),
+                       [&](std::size_t other) { return places_[w].real.attends(place, other); });
   }
 
   std::vector<double> real_query(const Captured& captured, std::size_t head, std::size_t place) const {
@@ -696,10 +572,103 @@ std::size_t ScanWindow::sets(KeySpace space) const {
   return count;
 }
 
+namespace {
+
+// A piece of a scan: a window, and what is decided of it. Each passes the model on its own.
+struct ScanPiece {
+  std::size_t window = 0;
+  bool norms = false;  // the spaces before and after the norm, and what the queries of all heads do
+  std::vector<std::size_t> heads;  // whose keys are decided, for any query and for reachable ones
+};
+
+std::vector<KeySpace> chosen_spaces(const ScanSettings& settings, bool norms) {
+  std::vector<KeySpace> spaces;
+  for (const KeySpace space : settings.spaces)
+    if ((space == KeySpace::before || space == KeySpace::model) == norms) spaces.push_back(space);
+  return spaces;
+}
+
+// Heads of one group have the same keys, and stay together.
+std::vector<std::vector<std::size_t>> head_groups(const ModelSpec& spec, const ScanSettings& settings) {
+  constexpr std::size_t most = 8;  // of a window: each costs a pass
+  std::vector<std::size_t> heads = settings.heads;
+  for (std::size_t head = 0; settings.heads.empty() && head < spec.block.heads; ++head) heads.push_back(head);
+  std::vector<std::vector<std::size_t>> same_keys;
+  for (const std::size_t head : heads) {
+    const bool joins =
+        !same_keys.empty() && spec.block.key_head_of(same_keys.back().back()) == spec.block.key_head_of(head);
+    if (!joins) same_keys.emplace_back();
+    same_keys.back().push_back(head);
+  }
+  const std::size_t count = std::min(most, same_keys.size());
+  std::vector<std::vector<std::size_t>> groups(count);
+  for (std::size_t k = 0; k < same_keys.size(); ++k) {
+    auto& group = groups[k * count / same_keys.size()];
+    group.insert(group.end(), same_keys[k].begin(), same_keys[k].end());
+  }
+  return groups;
+}
+
+// What another piece found of its heads.
+void take_heads(const ScanWindow& from, ScanWindow& into) {
+  for (std::size_t l = 0; l < into.layers.size(); ++l)
+    for (const ScanHead& head : from.layers.at(l).heads)
+      for (ScanHead& own : into.layers[l].heads)
+        if (own.head == head.head) {
+          own.keys = head.keys;
+          own.reachable = head.reachable;
+        }
+}
+
+std::vector<ScanWindow> scan_in_pieces(const ModelWeights& weights,
+                                       std::span<const std::vector<std::uint32_t>> windows,
+                                       const ScanSettings& settings, const Executor& executor,
+                                       const std::function<void(std::size_t, std::size_t)>& progress) {
+  const ModelSpec& spec = weights.spec();
+  const auto of_heads = chosen_spaces(settings, false);
+  std::vector<ScanPiece> pieces;
+  PieceWork work{"scan", {}, true, {}, {}};
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    const auto n = static_cast<double>(windows[w].size());
+    pieces.push_back({w, true, {}});
+    work.costs.push_back(n * n);
+    if (of_heads.empty()) continue;
+    for (auto& group : head_groups(spec, settings)) {
+      work.costs.push_back(n * n * static_cast<double>(group.size()));
+      pieces.push_back({w, false, std::move(group)});
+    }
+  }
+  std::atomic<std::size_t> done = 0;
+  work.finished = [&](std::size_t) {
+    const std::size_t finished = ++done;
+    if (progress) progress(finished, pieces.size());
+  };
+  auto found = run_pieces<ScanWindow>(executor, work, [&](std::size_t index, const Executor& inside) {
+    const ScanPiece& piece = pieces[index];
+    ScanSettings own = settings;
+    own.spaces = chosen_spaces(settings, piece.norms);
+    if (!piece.norms) {
+      own.heads = piece.heads;
+      own.ideal_norms = false;
+    }
+    return std::move(Scan(weights, windows.subspan(piece.window, 1), own, inside, {}).run().front());
+  });
+  std::vector<ScanWindow> result;
+  for (std::size_t index = 0; index < pieces.size(); ++index)
+    pieces[index].norms ? result.push_back(std::move(found[index])) : take_heads(found[index], result.back());
+  return result;
+}
+
+}  // namespace
+
 std::vector<ScanWindow> scan(const ModelWeights& weights, std::span<const std::vector<std::uint32_t>> windows,
                              const ScanSettings& settings, const Executor& executor,
                              const std::function<void(std::size_t, std::size_t)>& progress) {
   if (windows.empty()) throw InputError("There is no text to scan.");
+  // Who watches the pass must see all of it.
+  const ForwardObserver& watched = settings.observer;
+  if (executor.pieces() != nullptr && !watched.layer && !watched.point && !watched.attention)
+    return scan_in_pieces(weights, windows, settings, executor, progress);
   return Scan(weights, windows, settings, executor, progress).run();
 }
 

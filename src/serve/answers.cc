@@ -223,6 +223,7 @@ Answer routed(const Site& site, std::string_view target) {
   };
   if (path == "/") return page_answer(list_page(site.roots, find_runs(site.roots)));
   if (path == "/assets/style.css") return embedded_answer("text/css; charset=utf-8", embedded::style_css);
+  if (path == "/assets/cards.css") return embedded_answer("text/css; charset=utf-8", embedded::cards_css);
   if (path == "/assets/live.js") return embedded_answer("text/javascript; charset=utf-8", embedded::live_js);
   if (path == "/assets/icon.svg" || path == "/favicon.ico")
     return embedded_answer("image/svg+xml", embedded::icon_svg);

@@ -2,12 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
 #include <ctime>
 
 #include "normscope/error.h"
 #include "report/page.h"
+#include "report/result_cards.h"
 #include "report/runs_page.h"
 #include "serve/request.h"
 
@@ -16,8 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLargestResults = 4 << 20, kMostFiles = 200, kMostRows = 40, kMostColumns = 12,
-                      kMostUnfolded = 12;
+constexpr std::size_t kLargestResults = 4 << 20, kMostFiles = 200, kMostUnfolded = 12;
 constexpr std::size_t kMostOptions = 200;
 
 std::string local_time(std::int64_t seconds) {
@@ -70,6 +68,7 @@ std::string shell(std::string_view title, std::string_view body) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n"
       "<link rel=\"icon\" href=\"/assets/icon.svg\">\n<link rel=\"stylesheet\" href=\"/assets/style.css\">\n"
+      "<link rel=\"stylesheet\" href=\"/assets/cards.css\">\n"
       "<script src=\"/assets/live.js\" defer></script>\n</head>\n<body>\n"
       "<header><a class=\"home\" href=\"/\">Normscope</a><nav><a href=\"/\">Runs</a>"
       "<a href=\"/page/\">Try it in the browser</a></nav></header>\n"
@@ -106,69 +105,15 @@ std::string run_table(const std::vector<fs::path>& roots, const std::vector<Run>
          run_rows(roots, runs) + "</tbody>\n</table>\n";
 }
 
-// "0.096 ±0.094" of an interval {mean, low, high}; nothing if it is none.
-std::string interval_text(const Json& value) {
-  const auto number = [&](const char* name) {
-    const auto found = value.find(name);
-    return found != value.end() && found->is_number() ? found->get<double>() : NAN;
-  };
-  if (!value.is_object() || std::isnan(number("mean"))) return "";
-  const double half = (number("high") - number("low")) / 2;
-  return std::isnan(half) ? fmt::format("{:.4g}", number("mean"))
-                          : fmt::format("{:.4g} ±{:.2g}", number("mean"), half);
-}
-
-std::string cell_text(const Json& value) {
-  std::string interval = interval_text(value);
-  if (!interval.empty()) return interval;
-  // Claims are sentences, to be read to their end.
-  return value.is_string() ? value.get<std::string>() : brief(value);
-}
-
 std::string scope_row(std::string_view name, std::string_view value) {
   return fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape_markup(name),
                      escape_markup(value));
 }
 
-// A list of objects as a table, by what the first of them has that fits a cell.
-std::string objects_table(const std::string& title, const Json& rows) {
-  std::vector<std::string> columns;
-  for (const auto& [name, value] : rows.front().items()) {
-    const bool fits = value.is_primitive() || !interval_text(value).empty();
-    if (fits && columns.size() < kMostColumns) columns.push_back(name);
-  }
-  if (columns.size() < 2) return "";
-  std::string html = fmt::format("<section><h2>{}</h2>\n", escape_markup(spaced(title)));
-  const bool folded = rows.size() > kMostUnfolded && title != "claims";
-  if (folded) html += fmt::format("<details><summary>{} rows</summary>\n", rows.size());
-  html += "<div class=\"wide\"><table>\n<tr>";
-  for (const std::string& column : columns)
-    html += fmt::format("<th scope=\"col\">{}</th>", escape_markup(spaced(column)));
-  html += "</tr>\n";
-  std::size_t shown = 0;
-  for (const Json& row : rows) {
-    if (shown == kMostRows) break;
-    ++shown;
-    html += "<tr>";
-    for (const std::string& column : columns) {
-      const bool there = row.is_object() && row.contains(column);
-      html += fmt::format("<td>{}</td>", there ? escape_markup(cell_text(row[column])) : "");
-    }
-    html += "</tr>\n";
-  }
-  html += "</table></div>\n";
-  if (shown < rows.size())
-    html += fmt::format("<p class=\"faint\">{} of {} rows; results.json has all.</p>\n", shown, rows.size());
-  return html + (folded ? "</details></section>\n" : "</section>\n");
-}
-
-bool object_list(const Json& value) {
-  return value.is_array() && !value.empty() && value.front().is_object();
-}
-
 std::string report_table(const ReportTable& table) {
   if (table.rows.size() < 2) return "";
   std::string html = fmt::format("<section><h2>{}</h2>\n", escape_markup(table.title));
+  if (!table.note.empty()) html += fmt::format("<p>{}</p>\n", escape_markup(table.note));
   const bool folded = table.rows.size() > kMostUnfolded && table.title != "Claims";
   if (folded) html += fmt::format("<details><summary>{} rows</summary>\n", table.rows.size() - 1);
   html += "<div class=\"wide\"><table>\n";
@@ -185,6 +130,14 @@ std::string verdict_part(const std::string& verdict) {
   return verdict.empty() ? "" : fmt::format("<p class=\"verdict\">{}</p>\n", escape_markup(verdict));
 }
 
+// As in the run's report, but for the figures.
+std::string cards_part(const std::vector<Card>& cards) {
+  if (cards.empty()) return "";
+  std::string html = "<section>\n" + (cards.size() > 1 ? bar_html(cards) : "");
+  for (const Card& card : cards) html += card_html(card, 2);
+  return html + "</section>\n";
+}
+
 // The verdict and the claims, then the pictures, then the rest.
 std::string results_part(const Folder& folder, const Run& run, const std::string& pictures) {
   const auto file = folder.file("results.json");
@@ -199,24 +152,16 @@ std::string results_part(const Folder& folder, const Run& run, const std::string
   const auto results = parse_json(file->read(0, kLargestResults));
   if (!results || !results->is_object())
     return pictures + "<p class=\"faint\">results.json cannot be read: it is not a JSON object.</p>\n";
-  std::string html, tables;
   try {
-    if (const auto view = results_view(run.command, *results, run_config(folder).value_or(Json()))) {
-      const PageSection& section = view->section;
-      for (const ReportTable& table : section.tables) tables += report_table(table);
-      return verdict_part(section.verdict) + report_table(section.claims) + pictures + tables;
-    }
+    const RunView view = results_view(run.command, *results, run_config(folder).value_or(Json()));
+    std::string tables;
+    for (const ReportTable& table : view.section.tables) tables += report_table(table);
+    return verdict_part(view.section.verdict) + cards_part(results_cards(run.command, *results)) +
+           report_table(view.section.claims) + pictures + tables;
   } catch (const InputError& error) {
     return pictures + fmt::format("<p class=\"faint\">results.json cannot be shown: {}</p>\n",
                                   escape_markup(error.what()));
   }
-  if (results->contains("verdict") && (*results)["verdict"].is_string())
-    html += verdict_part((*results)["verdict"].get<std::string>());
-  for (const auto& [name, value] : results->items()) {
-    if (!object_list(value)) continue;
-    (name == "claims" ? html : tables) += objects_table(name, value);
-  }
-  return html + pictures + tables;
 }
 
 void add_option_rows(std::string& html, std::size_t& rows, const Json& options) {
@@ -307,7 +252,7 @@ std::string list_page(const std::vector<fs::path>& roots, const RunList& list) {
       "class=\"faint\" role=\"status\"></span></p>\n<div id=\"runs\" data-refresh=\"5\">\n";
   if (list.runs.empty()) {
     html +=
-        "<p>No run is here yet. Any command with <code>--out DIR</code> leaves one, for instance "
+        "<p>No run was found here yet. Any command with <code>--out DIR</code> leaves one, for instance "
         "<code>normscope heatmap --out fig1</code>; this page finds it by itself.</p>\n";
   } else {
     html += run_table(roots, list.runs);

@@ -158,10 +158,10 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
   const NormSpec& norm = ablation.trained.front();
   const bool drops = ablation.rows.back().change && ablation.rows.back().change->drop_affine;
   sentences.push_back(fmt::format(
-      "{} ({}, {} layers of {} heads, width {}) on {}: {} window{}, {} tokens. Its norm in front of "
-      "attention is {}; replaced in {}{}.",
-      about.model, about.family, about.layers, about.heads, about.width, about.text, about.windows,
-      about.windows == 1 ? "" : "s", about.tokens, name_of(norm), range_of(ablation.layers, about.layers),
+      "{} ({}, {} of {}, width {}) on {}: {}, {}. Its norm in front of attention is {}; replaced in {}{}.",
+      about.model, about.family, counted(about.layers, "layer"), counted(about.heads, "head"), about.width,
+      about.text, counted(about.windows, "window"), counted(about.tokens, "token"), name_of(norm),
+      range_of(ablation.layers, about.layers),
       !norm.affine ? ""
       : drops      ? ", learned gain and bias dropped"
                    : ", learned gain and bias kept"));
@@ -187,10 +187,10 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
   if (ablation.probe_length > 0) {
     const bool asks = !ablation.rows.front().copy.choice.empty();
     sentences.push_back(fmt::format(
-        "Probe: {} prompts of each kind, up to {} random tokens {}, twice.{} Head finds: the share of tokens "
+        "Probe: {} of each kind, up to {} random tokens {}, twice.{} Head finds: the share of tokens "
         "of the second copy from which the best head (layer.head, its own in every row) looks most, itself "
         "apart, at {}; chance {}.",
-        plan.settings.prompts, ablation.probe_length,
+        counted(plan.settings.prompts, "prompt"), ablation.probe_length,
         ablation.probe_from_vocabulary ? "of the vocabulary" : "of the text",
         asks ? fmt::format(
                    "{} Copy and lookup: the right token leads those of the prompt; chance {} and {}.",
@@ -219,7 +219,8 @@ std::string verdict_of(const AblateResult& result) {
          {std::pair(RetrievalVerdict::worse, std::string("worse")),
           std::pair(RetrievalVerdict::not_worse, fmt::format("no worse by {:g} % of what it has above chance",
                                                              100 * result.settings.tolerated)),
-          std::pair(RetrievalVerdict::not_shown, std::string("no difference these prompts can show"))}) {
+          std::pair(RetrievalVerdict::not_shown,
+                    fmt::format("no difference these {} prompts can show", result.settings.prompts))}) {
       std::vector<std::string> facts;
       for (const RetrievalChange& change : *row.retrieval) {
         if (change.verdict != verdict) continue;

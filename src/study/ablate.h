@@ -27,7 +27,7 @@ struct AblateOptions {
     visit("norm", self.norms,
           "In place of the model's: none, center (without scaling), rmsnorm (without projection), layernorm, "
           "or another, see below");
-    visit("layers", self.layers, "Layers whose norm is replaced, such as 0,3 or 0:5",
+    visit("layers", self.layers, "Layers whose norm is replaced, such as 0,1 or 0:3",
           OptionFacts{.type = "LIST", .otherwise = "all"});
     visit("drop-affine", self.drop_affine,
           "Without the learned gain and bias, which stay otherwise, also where the norm is none");

@@ -404,6 +404,15 @@ void require_goes_with_model(const CollapseOptions& options) {
   }
 }
 
+std::optional<GivenModel> read_collapse_model(const std::string& name, const CollapseOptions& options) {
+  if (name.empty()) return std::nullopt;
+  require_goes_with_model(options);
+  const Checkpoint checkpoint = open_checkpoint(name);
+  ModelText text =
+      read_model_text(checkpoint, TextOptions{name, options.text, options.ids, {}, {}, 1, options.held});
+  return GivenModel{label_of_source(name), text.source, checkpoint.weights, std::move(text.tokens)};
+}
+
 CollapsePlan plan_collapse(CollapseOptions options, const std::optional<GivenModel>& model,
                            std::uint64_t seed) {
   check_options(options);

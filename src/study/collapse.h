@@ -10,11 +10,13 @@
 #include "result/collapse.h"
 #include "result/options.h"
 #include "study/context.h"
+#include "study/model_text.h"
 
 namespace normscope {
 
 struct CollapseOptions {
   std::string text = {}, ids = {};  // what a model reads; who opens the model reads them too
+  HeldText held = {};
   std::optional<std::size_t> stride = {};
   std::vector<std::string> variants = {}, masks = {}, norms = {}, placements = {}, temperatures = {},
                            dropouts = {};
@@ -89,6 +91,10 @@ struct GivenModel {
   std::shared_ptr<const ModelWeights> weights;
   std::vector<Token> tokens;
 };
+
+// That of a name as of open_checkpoint, and the text or ids of the options; none: no name. Throws InputError as these do,
+// and on options that do not go with a model.
+std::optional<GivenModel> read_collapse_model(const std::string& name, const CollapseOptions& options);
 
 // The same, planned.
 struct CollapseModel {

@@ -54,20 +54,19 @@ void check_finite(const GivenKeys& input) {
 
 // How many heads a row of the tensor holds, side by side: as asked, or as a trace says of it (trace_heads). 0:
 // nobody says.
-std::size_t heads_side_by_side(const KeysOptions& options, const TensorFile& file, const Tensor& tensor,
+std::size_t heads_side_by_side(const KeysOptions& options, const std::string* told, const Tensor& tensor,
                                const std::string& source) {
   const std::size_t columns = tensor.shape.back();
   std::size_t heads = options.heads.value_or(0);
   if (!options.heads) {
-    const auto told = file.metadata().find(trace_heads(tensor.name));
-    if (told == file.metadata().end()) return 0;
-    const char* end = told->second.data() + told->second.size();
-    const auto read = std::from_chars(told->second.data(), end, heads);
+    if (told == nullptr) return 0;
+    const char* end = told->data() + told->size();
+    const auto read = std::from_chars(told->data(), end, heads);
     if (read.ec != std::errc() || read.ptr != end || heads == 0)
       throw InputError(
           fmt::format("{}: its file says that it holds '{}' heads, which is no number of heads; "
                       "say how many there are with --heads.",
-                      source, printable(told->second)));
+                      source, printable(*told)));
   }
   if (columns % heads != 0)
     throw InputError(fmt::format(
@@ -89,10 +88,7 @@ std::vector<double> heads_apart(const std::vector<double>& values, std::size_t b
   return apart;
 }
 
-void read_offsets(const KeysOptions& options, GivenKeys& input) {
-  const Tensor tensor =
-      read_named(TensorFile::open(options.bias), options.bias, options.bias_tensor, "--bias-tensor");
-  const std::string source = source_of(options.bias, tensor);
+void take_offsets(const Tensor& tensor, const std::string& source, GivenKeys& input) {
   const bool fits =
       (tensor.shape.size() == 1 && tensor.shape[0] == input.n) ||
       (tensor.shape.size() == 2 && tensor.shape[0] == input.sets && tensor.shape[1] == input.n) ||
@@ -111,6 +107,12 @@ void read_offsets(const KeysOptions& options, GivenKeys& input) {
                       source, std::isnan(tensor.values[i]) ? "NaN" : "infinite", i));
   input.offsets = tensor.values;
   input.offset_dtype = tensor.dtype;
+}
+
+void read_offsets(const KeysOptions& options, GivenKeys& input) {
+  const Tensor tensor =
+      read_named(TensorFile::open(options.bias), options.bias, options.bias_tensor, "--bias-tensor");
+  take_offsets(tensor, source_of(options.bias, tensor), input);
 }
 
 KeyOptions engine_options(const GivenKeys& keys, const KeysOptions& options) {
@@ -213,12 +215,12 @@ void apply_norm(const std::string& norm, GivenKeys& given) {
           fmt::format("{}: --norm {} overflows on these keys; scale them down first.", given.source, norm));
 }
 
-GivenKeys read_keys(const KeysOptions& options) {
-  check(options);
+namespace {
+
+// told: how many heads a row holds, as the file of the tensor says; null: it does not.
+GivenKeys take_keys(const KeysOptions& options, Tensor tensor, std::string source, const std::string* told) {
   GivenKeys input;
-  const TensorFile file = TensorFile::open(options.file);
-  Tensor tensor = read_named(file, options.file, options.tensor, "--tensor");
-  input.source = source_of(options.file, tensor);
+  input.source = std::move(source);
   input.dtype = tensor.dtype;
   const std::size_t axes = tensor.shape.size();
   if (axes < 2 || axes > 4)
@@ -237,7 +239,7 @@ GivenKeys read_keys(const KeysOptions& options) {
   input.n = tensor.shape[axes - 2];
   input.d = tensor.shape[axes - 1];
   const std::size_t batches = axes == 2 ? 1 : tensor.shape[0];
-  const std::size_t side_by_side = axes == 4 ? 0 : heads_side_by_side(options, file, tensor, input.source);
+  const std::size_t side_by_side = axes == 4 ? 0 : heads_side_by_side(options, told, tensor, input.source);
   input.heads = axes == 4 ? tensor.shape[1] : side_by_side;
   input.sets = batches * std::max<std::size_t>(1, input.heads);
   if (side_by_side > 0) {
@@ -246,7 +248,31 @@ GivenKeys read_keys(const KeysOptions& options) {
   }
   input.values = std::move(tensor.values);
   check_finite(input);
+  return input;
+}
+
+}  // namespace
+
+GivenKeys read_keys(const KeysOptions& options) {
+  check(options);
+  const TensorFile file = TensorFile::open(options.file);
+  Tensor tensor = read_named(file, options.file, options.tensor, "--tensor");
+  const auto told = file.metadata().find(trace_heads(tensor.name));
+  std::string source = source_of(options.file, tensor);
+  GivenKeys input = take_keys(options, std::move(tensor), std::move(source),
+                              told == file.metadata().end() ? nullptr : &told->second);
   if (!options.bias.empty()) read_offsets(options, input);
+  return input;
+}
+
+GivenKeys keys_of(const KeysOptions& options, Tensor keys, const std::optional<Tensor>& offsets) {
+  check(options);
+  std::string source = keys.name;
+  GivenKeys input = take_keys(options, std::move(keys), std::move(source), nullptr);
+  if (offsets)
+    take_offsets(*offsets, offsets->name, input);
+  else if (!options.bias.empty())
+    read_offsets(options, input);
   return input;
 }
 
@@ -319,9 +345,20 @@ std::vector<std::vector<std::vector<NormAdvice>>> advise_norms(const GivenKeys& 
   return advice;
 }
 
+KeysResult without_keys(const KeysResult& result) {
+  KeysResult head{result.made, result.seconds, result.settings, result.undefined_rows, {}};
+  for (const KeySetResult& set : result.sets)
+    head.sets.push_back({set.set, std::nullopt, set.batch, set.head, set.for_all});
+  return head;
+}
+
 KeysStudy study_keys(const KeysOptions& options, const Context& context) {
+  return study_keys(read_keys(options), options, context);
+}
+
+KeysStudy study_keys(GivenKeys given, const KeysOptions& options, const Context& context) {
   KeysStudy study;
-  study.given = read_keys(options);
+  study.given = std::move(given);
   const std::optional<GivenKeys> raw = options.advice ? std::optional(study.given) : std::nullopt;
   apply_norm(options.norm, study.given);
   study.result = decide(study.given, options, context);

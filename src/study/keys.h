@@ -69,6 +69,8 @@ struct GivenKeys {
 
 // Throws InputError that says what is wrong with which file, as all of these do.
 GivenKeys read_keys(const KeysOptions& options);
+// The same of arrays in memory, whose names are for messages; offsets: none is read from the file of --bias.
+GivenKeys keys_of(const KeysOptions& options, Tensor keys, const std::optional<Tensor>& offsets = {});
 
 // A norm by name. Throws InputError if it is none, or one that has to be learned.
 NormSpec norm_without_normals(const std::string& name);
@@ -102,5 +104,9 @@ struct KeysStudy {
   KeysResult result;
 };
 KeysStudy study_keys(const KeysOptions& options, const Context& context);
+KeysStudy study_keys(GivenKeys given, const KeysOptions& options, const Context& context);
+
+// The same without the single keys: what `summary` leaves.
+KeysResult without_keys(const KeysResult& result);
 
 }  // namespace normscope

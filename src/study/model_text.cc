@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/printable.h"
+#include "core/read_number.h"
 #include "io/text_bytes.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
@@ -19,40 +20,60 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
 constexpr std::size_t kLongestWindow = 1024;
 
+// What stands in the place of an id, which may be anything: a whole text, bytes of another kind of file.
+InputError no_id(const std::string& path, std::size_t line, std::size_t number, std::string_view found) {
+  constexpr std::size_t most = 24;
+  return InputError(fmt::format(
+      "--ids: line {} of {}, number {} of all, is '{}{}', which is no token id: they are whole numbers "
+      "from 0 on, with spaces, commas or line breaks between them.",
+      line, label_of_source(path), number, printable(found.substr(0, most)), found.size() > most ? "…" : ""));
+}
+
 std::vector<std::uint32_t> parse_ids(const std::string& path) {
   std::vector<std::uint32_t> ids;
   const auto take = [&](std::uint64_t id) { ids.push_back(static_cast<std::uint32_t>(id)); };
   if (path.ends_with(".npy")) {
     for (const double value : read_tensor(path).values) {
       if (!(value >= 0 && value < 0x1p32 && value == std::floor(value)))
-        throw InputError(fmt::format("--ids: '{}' holds {}, which is no token id.", path, value));
+        throw InputError(
+            fmt::format("--ids: number {} of '{}' is {}, which is no token id: they are whole, from 0 on.",
+                        ids.size() + 1, printable(path), value));
       take(static_cast<std::uint64_t>(value));
     }
     return ids;
   }
   const std::string text = read_text_file(path, "--ids");
+  std::size_t line = 1;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t end = std::min(text.find_first_of(" \t\r\n,", i), text.size());
-    if (end > i) take(parse_count(text.substr(i, end - i), "--ids", 0, 0xFFFF'FFFF));
+    if (end > i) {
+      const auto id = read_number<std::uint32_t>(std::string_view(text).substr(i, end - i));
+      if (!id) throw no_id(path, line, ids.size() + 1, std::string_view(text).substr(i, end - i));
+      take(*id);
+    }
+    line += end < text.size() && text[end] == '\n';
     i = end + 1;
   }
   return ids;
 }
 
 void read_tokens(const Checkpoint& checkpoint, const TextOptions& options, ModelText& result) {
-  if (options.text.empty() == options.ids.empty()) {
+  if (!options.text.empty() && !options.ids.empty())
+    throw InputError("--text and --ids both say what the model reads; give one of them.");
+  if (options.text.empty() && options.ids.empty()) {
     throw InputError("Give the text as --text FILE ('-' is standard input), or its tokens as --ids FILE.");
   }
   if (!options.ids.empty()) {
     result.source = label_of_source(options.ids);
-    for (const std::uint32_t id : parse_ids(options.ids)) result.tokens.push_back({id, 0, 0, false});
+    for (const std::uint32_t id : options.held.ids ? *options.held.ids : parse_ids(options.ids))
+      result.tokens.push_back({id, 0, 0, false});
     return;
   }
   if (!checkpoint.tokenizer) {
     throw InputError(fmt::format("{} Give token ids with --ids FILE instead.", checkpoint.no_tokenizer));
   }
   result.source = label_of_source(options.text);
-  result.text = read_text_file(options.text, "--text");
+  result.text = options.held.text ? *options.held.text : read_text_file(options.text, "--text");
   result.tokens = checkpoint.tokenizer->encode(result.text);
   if (!text::is_valid_utf8(result.text))
     result.notes.emplace_back("The text is not all UTF-8; what is not was read as U+FFFD.");

@@ -1,5 +1,6 @@
 #pragma once
 // What the studies of trained models share: a model, a text, and the windows of tokens it is read in.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,10 +15,17 @@
 
 namespace normscope {
 
+// A text, or token ids, that the caller holds in memory; `text` or `ids` of the options then name them for people.
+struct HeldText {
+  std::optional<std::string> text = {};
+  std::optional<std::vector<std::uint32_t>> ids = {};
+};
+
 struct TextOptions {
   std::string model, text, ids;
   std::optional<std::size_t> window, stride;
   std::size_t samples = 1;
+  HeldText held = {};
 
   static void describe(auto& visit, auto& self) {
     constexpr auto most = static_cast<double>(Mask::most_tokens);

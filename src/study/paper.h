@@ -11,6 +11,7 @@
 
 #include "normscope/record.h"
 #include "paper/part.h"
+#include "report/carded_page.h"
 #include "result/options.h"
 #include "result/paper.h"
 #include "study/context.h"
@@ -24,6 +25,7 @@ struct PaperOptions {
   std::optional<std::size_t> samples = {};
   std::string models = {}, text = {}, corpus = {}, reviews = {};
   bool full = false;
+  std::string budget = {}, pieces = {}, squad = {};
 
   static void describe(auto& visit, auto& self) {
     visit("only", self.only, "Parts, with commas", OptionFacts{.type = "LIST", .otherwise = "all"});
@@ -57,10 +59,27 @@ struct PaperOptions {
           "What the sentiment model is trained on, and sentences come from: imdb, grammar, or a file as of "
           "`train sentiment --data`, such as the paper's SST-2",
           OptionFacts{.type = "NAME", .otherwise = "imdb if it was fetched"});
+    visit(
+        "squad", self.squad,
+        "Whose keys table1 and table2 decide: contexts in SQuAD's JSON, as in the paper, in windows of 1024 tokens",
+        OptionFacts{.type = "FILE", .otherwise = "text held out of the corpus"});
     visit("full", self.full,
           "The published number of training steps, and 200 samples; the text parts then take days");
+    visit("budget", self.budget,
+          "Time, as 90s, 10m or 2h, that is spent on seeds and samples where a claim is open",
+          OptionFacts{.type = "TIME",
+                      .otherwise = "10m, unless --seeds, --steps, --text-steps, --samples or "
+                                   "--full say how much is run"});
+    visit("pieces", self.pieces,
+          "Run the pieces that the log of an earlier audit has, pieces.jsonl, whatever the clock says",
+          OptionFacts{.type = "FILE", .otherwise = "as many as the budget allows"});
   }
 };
+
+// Seconds of "90s", "10m", "2h" or "1d". Throws InputError.
+double parse_duration(const std::string& text, const char* option);
+// Of the log of an earlier audit. Throws InputError if it has none, or pieces that no part of the plan looks at.
+std::vector<PieceResult> read_piece_log(const std::string& file, const PaperPlan& plan);
 
 using Note = std::function<void(std::string_view sentence)>;
 
@@ -70,6 +89,10 @@ using Note = std::function<void(std::string_view sentence)>;
 PaperPlan plan_paper(const PaperOptions& options, std::uint64_t seed, const Note& note);
 // That of a run to go on with. Throws InputError if there is none.
 PaperPlan read_paper_plan(const std::filesystem::path& directory);
+// That of an earlier run with the parts of `more.only` beside its own, as if all had been asked for at once.
+// Throws InputError if an option is not that of the run, unless only parts that are added use it.
+PaperPlan widened_plan(const PaperPlan& run, const PaperOptions& more, std::optional<std::uint64_t> seed,
+                       const Note& note);
 
 // What the study needs from outside.
 struct PaperContext {
@@ -85,8 +108,11 @@ struct PaperStudy {
   Findings found;
   PaperResult result;
 };
-// Trainings and parts that have ended are kept in the directory, and not run again.
-PaperStudy study_paper(const PaperPlan& plan, const RunDirectory& directory, const PaperContext& context);
-Page paper_page(const PaperStudy& study);
+// Trainings and parts that have ended are kept in the directory, and not run again. Null: another process of the
+// job has it.
+PaperStudy study_paper(const PaperPlan& plan, const RunDirectory* directory, const PaperContext& context);
+// The plan of the first process of a job, in all: what has been fetched may differ between machines.
+PaperPlan plan_of_first(const std::function<PaperPlan()>& plan, const Executor& executor);
+CardedPage paper_page(const PaperStudy& study);
 
 }  // namespace normscope

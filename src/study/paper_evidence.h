@@ -31,6 +31,7 @@ struct PaperText {
   TextRecipe recipe;
   std::shared_ptr<const TrainingTokenizer> tokenizer;
 };
+// directory: where they are kept; only the first process of a job looks there.
 PaperText paper_language(const PaperPlan& plan, const std::filesystem::path& directory,
                          const PaperContext& context);
 PaperText paper_sentiment(const PaperPlan& plan, const std::filesystem::path& directory,

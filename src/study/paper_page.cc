@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "report/paper_cards.h"
 #include "result/json_writer.h"
 #include "study/paper_evidence.h"
 
@@ -11,8 +12,13 @@ namespace {
 
 std::string models_paragraph(const PaperPlan& plan) {
   if (plan.models.empty()) {
-    return "The halves of its figures on pretrained models are left out: none is on this machine. normscope "
-           "data get minilm (42 MB) and normscope data get stories15m (112 MB) bring two that stand in for "
+    const bool unwanted = plan.asked && plan.asked->models == "none";
+    return fmt::format(
+               "The halves of its figures on pretrained models are left out: {}. ",
+               unwanted
+                   ? "--models none asks for that"
+                   : "none of the paper's was found in the local Hugging Face cache, and none was fetched") +
+           "normscope data get minilm (42 MB) and normscope data get stories15m (112 MB) bring two that stand in for "
            "bert-base-uncased and gpt2; --models names others, such as those of the local Hugging Face "
            "cache.";
   }
@@ -45,40 +51,98 @@ std::string text_paragraph(const PaperPlan& plan) {
   return text;
 }
 
+// What the papers did not separate: the figures of each are named confound-NAME-….
+struct ConfoundText {
+  const char *name, *title, *sentence;
+};
+constexpr ConfoundText kConfounds[] = {
+    {"scale", "Scale against projection",
+     "Without projection the published code also makes keys and values d times smaller. Left: both at once, as published. "
+     "Right: the projection alone. Diamonds are the published values."},
+    {"dropout", "Dropout against LayerNorm",
+     "Where the paper says that LayerNorm keeps tokens apart at random init, it does not say whether dropout was on. Left: "
+     "without it. Right: with it, every token gets noise of its own, which LayerNorm scales up again."},
+    {"eps", "Float32 and eps against scaling",
+     "Keys of one length cannot hide each other; eps and rounding make lengths differ. Left: unselectable keys as the model "
+     "computes them. Right: the same tokens by projection and scaling alone."},
+    {"head-space", "Head space against model space",
+     "The paper looks at the keys that leave the norm. A head compares them after W_K, in few dimensions. Left: all "
+     "dimensions. Right: those of a head."},
+    {"heat-map", "The heat map's two readings",
+     "The caption of Fig. 1c speaks of a share of keys; the published code counts draws with at least one unselectable key. "
+     "Left: the caption. Right: the code."},
+    {"mu-scale", "μ and its scale",
+     "μ falls when tokens become alike, and also when all of them shrink. Left: μ. Right: μ/‖X‖, which only the first "
+     "moves."}};
+
+// Figures of the chapter leave those of the page.
+std::vector<Confound> confounds_from(std::vector<Figure>& figures) {
+  std::vector<Confound> confounds;
+  for (const ConfoundText& text : kConfounds) {
+    Confound confound{text.name, text.title, text.sentence};
+    const std::string prefix = fmt::format("{}{}-", kConfoundFigure, text.name);
+    for (const Figure& figure : figures)
+      if (figure.name.starts_with(prefix)) confound.readings.push_back(figure);
+    if (!confound.readings.empty()) confounds.push_back(std::move(confound));
+  }
+  std::erase_if(figures, [](const Figure& figure) { return figure.name.starts_with(kConfoundFigure); });
+  return confounds;
+}
+
+// Less than was published was run, or something else.
+bool is_reduced(const PaperResult& result) {
+  const PaperPlan& plan = result.plan;
+  const auto short_of = [&](bool used, std::uint64_t steps, std::uint64_t published) {
+    return used && steps < published;
+  };
+  return short_of(plan_needs(plan, Need::majority), plan.steps, 17'000) ||
+         short_of(plan.language.has_value(), plan.language ? plan.language->steps : 0, 50'000) ||
+         short_of(plan.sentiment.has_value(), plan.sentiment ? plan.sentiment->steps : 0, 50'000) ||
+         std::any_of(result.claims.begin(), result.claims.end(),
+                     [](const ClaimResult& claim) { return !claim.stand_in.empty(); });
+}
+
 }  // namespace
 
-Page paper_page(const PaperStudy& study) {
+CardedPage paper_page(const PaperStudy& study) {
   const PaperPlan& plan = study.result.plan;
   const Provenance& origin = study.result.made;
-  Page page;
+  CardedPage page;
   page.title = "Two papers on what normalization and masks do to attention: what holds";
-  page.verdict = counts_of(study.found.claims) + ".";
+  page.score = scorecard_of(study.result);
+  page.score.caveat = is_reduced(study.result) ? "Reduced run: what that means" : "What was run";
+  page.verdict = counts_sentence(page.score.cards);
   const bool of_wu = std::any_of(plan.parts.begin(), plan.parts.end(), [](const std::string& part) {
     return part.starts_with("wu") || part == "beyond";
   });
+  const char* up_to = plan.budget ? "up to " : "";
+  if (plan.budget)
+    page.paragraphs.emplace_back(
+        "Time went where a verdict was open: a claim was looked at again, with more seeds or samples, until it was "
+        "settled. Its intervals are the stricter the more often that may happen; each card names their level, and how much "
+        "it was judged by.");
   if (plan.has("fig1cd") || plan_needs(plan, Need::majority) || plan_needs(plan, Need::majority_3d)) {
     page.paragraphs.push_back(fmt::format(
         "Brody, Alon and Yahav 2023, On the Expressivity Role of LayerNorm in Transformers' Attention, rerun "
-        "with {} and {} training steps of the majority task. Published values are read off the paper's "
+        "with {}{} and {} training steps of the majority task. Published values are read off the paper's "
         "figures; ± is the 95 % interval of the mean over seeds. \"published\" is the norm without "
         "projection "
         "as the paper's code computes it (norm 1/√d), \"rmsnorm\" the one at LayerNorm's scale (√d), "
         "\"xsigma\" the paper's formula read literally (x/σ).",
-        counted(plan.seeds.size(), "seed"), plan.steps));
+        up_to, counted(plan.seeds.size(), "seed"), plan.steps));
   }
   if (of_wu) {
     page.paragraphs.push_back(fmt::format(
         "Wu, Ajorlou, Wang, Jegelka and Jadbabaie 2024, On the Role of Attention Masks and LayerNorm in "
-        "Transformers, with {} at random init (128 layers: {}). μ is the distance of the tokens from all "
+        "Transformers, with {}{} at random init (128 layers: {}). μ is the distance of the tokens from all "
         "being "
         "equal; it is not free of scale, so μ/‖X‖ stands beside it. No code was published; what the paper "
         "leaves open (eval mode or dropout) is run both ways.",
-        counted(plan.samples, "sample"), plan.deep_samples));
+        up_to, counted(plan.samples, "sample"), plan.deep_samples));
   }
   if (plan_needs(plan, Need::models)) page.paragraphs.push_back(models_paragraph(plan));
   if (plan_needs(plan, Need::language) || plan_needs(plan, Need::sentiment))
     page.paragraphs.push_back(text_paragraph(plan));
-  page.claims = claims_table(study.found.claims);
   page.figures = study.found.figures;
   for (const TextFinding& text : study.found.texts) {
     Figure& figure = page.figures.emplace_back(Figure{text.name, text.title, text.caption});
@@ -87,9 +151,12 @@ Page paper_page(const PaperStudy& study) {
     figure.settings = text.settings;
   }
   for (Figure& figure : page.figures) figure.settings = settings_text(origin, figure.settings);
+  page.confounds = confounds_from(page.figures);
+  page.unseparated =
+      "What can be read in two ways is shown in both, of the same runs, and each verdict says which it is of.";
   page.tables = study.found.tables;
-  page.footer = fmt::format("normscope {} (commit {}, {}), {} threads", origin.version, origin.commit,
-                            origin.isa, origin.threads);
+  page.footer = fmt::format("normscope {} (commit {}, {}), {}", origin.version, origin.commit, origin.isa,
+                            counted(static_cast<std::size_t>(origin.threads), "thread"));
   page.data = json_of(study.result, -1);
   page.data.pop_back();  // its newline
   return page;

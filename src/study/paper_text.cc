@@ -6,8 +6,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/run_pieces.h"
 #include "core/utf8.h"
 #include "corpus/fetched_sets.h"
 #include "normscope/corpus.h"
@@ -15,6 +17,7 @@
 #include "normscope/labelled_text.h"
 #include "normscope/text_windows.h"
 #include "normscope/token_stream.h"
+#include "paper/published_sentences.h"
 #include "result/json_reader.h"
 #include "result/json_writer.h"
 #include "study/model_text.h"
@@ -85,7 +88,8 @@ struct Sentences {
   std::string source;  // for people
 };
 
-// Those of the text that was given, or the first of each of many reviews of the test part.
+// Those of the text that was given, or those that the paper shows and the first of each of many reviews of the
+// test part.
 Sentences sentences_for(const PaperPlan& plan, const TrainingTokenizer& tokenizer, std::size_t most_tokens) {
   const SentencePlan wanted = plan.sentences.value_or(SentencePlan());
   Sentences found;
@@ -99,17 +103,62 @@ Sentences sentences_for(const PaperPlan& plan, const TrainingTokenizer& tokenize
     take(short_sentences(read_text_file(plan.text, "--text"), SIZE_MAX));
     found.source = label_of_source(plan.text);
   } else {
+    for (const int table : {3, 4})
+      for (const PublishedSentence& sentence : published_sentences(table)) take({sentence.text});
+    if (!found.all.empty()) found.source = "of Tables 3 and 4, and of ";
     LabelledTexts reviews = open_reviews(wanted.reviews, plan.seed).test;
     thin_out(reviews, 4 * wanted.count);  // not every review begins with a sentence that will do
     for (const LabelledText& row : reviews.rows) take(short_sentences(row.text, 1));
-    found.source = "reviews: " + reviews.description;
+    found.source += "reviews: " + reviews.description;
   }
   if (found.all.empty()) {
     throw InputError(fmt::format(
-        "{} has no sentence of 30 to 160 characters and at least {} tokens that ends with '.', '!' or '?'.",
+        "{} has no sentence of 30 to 240 characters and at least {} tokens that ends with '.', '!' or '?'.",
         plan.text.empty() ? "The set of reviews" : "--text: " + label_of_source(plan.text), kFewestTokens));
   }
   return found;
+}
+
+// Contexts in SQuAD's layout, {"data": [{"paragraphs": [{"context": …}]}]}: of each article all, one after the other.
+std::vector<std::string> squad_articles(const std::string& file) {
+  const auto wrong = [&](const std::string& what) {
+    return InputError(fmt::format(
+        "--squad: {} {}; give a file in SQuAD's layout: {{\"data\": [{{\"paragraphs\": [{{\"context\": …}}]}}]}}.",
+        label_of_source(file), what));
+  };
+  const auto json = nlohmann::json::parse(read_text_file(file, "--squad"), nullptr, false);
+  if (!json.is_object() || !json.contains("data") || !json["data"].is_array())
+    throw wrong("has no list 'data'");
+  std::vector<std::string> articles;
+  for (const auto& article : json["data"]) {
+    if (!article.is_object() || !article.contains("paragraphs") || !article["paragraphs"].is_array())
+      throw wrong("has an article without a list 'paragraphs'");
+    std::string& text = articles.emplace_back();
+    for (const auto& paragraph : article["paragraphs"]) {
+      if (!paragraph.is_object() || !paragraph.contains("context") || !paragraph["context"].is_string())
+        throw wrong("has a paragraph without a text 'context'");
+      text += paragraph["context"].get<std::string>() + "\n";
+    }
+  }
+  return articles;
+}
+// Whole windows, those of the first article first.
+std::vector<std::vector<std::uint32_t>> squad_windows(const std::string& file,
+                                                      const TrainingTokenizer& tokenizer, std::size_t tokens,
+                                                      std::size_t most) {
+  std::vector<std::vector<std::uint32_t>> windows;
+  for (const std::string& article : squad_articles(file)) {
+    std::vector<std::uint32_t> window;
+    for (const Token& token : tokenizer.tokenizer.encode(article)) {
+      if (windows.size() == most) return windows;
+      if (is_added(token)) continue;
+      window.push_back(token.id);
+      if (window.size() == tokens) windows.push_back(std::exchange(window, {}));
+    }
+  }
+  if (windows.empty())
+    throw InputError(fmt::format("--squad: {} has no article of {} tokens.", label_of_source(file), tokens));
+  return windows;
 }
 
 // Steps at which keys are decided: evaluations, evenly spread, the first and the last among them.
@@ -125,9 +174,11 @@ std::vector<std::uint64_t> snapshot_steps(const LanguagePlan& plan) {
 }
 
 // None if there is no such file, or it cannot be ours or is of another number of windows.
-std::optional<ModelTally> read_snapshot(const fs::path& file, std::size_t windows) {
-  std::ifstream stream(file);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+std::optional<ModelTally> read_snapshot(const fs::path& file, std::size_t windows, const Executor& executor) {
+  const std::string text = from_first(executor, [&] {
+    std::ifstream stream(file);
+    return std::string{std::istreambuf_iterator<char>(stream), {}};
+  });
   try {
     ModelTally tally = from_json<ModelTally>(text, file.string());
     if (tally.windows == windows) return tally;
@@ -136,21 +187,25 @@ std::optional<ModelTally> read_snapshot(const fs::path& file, std::size_t window
   return std::nullopt;
 }
 
-using Looks = std::function<void(std::span<const TextRun>, const RunDirectory&)>;
+// The directory is null in a process that does not write.
+using Looks = std::function<void(std::span<const TextRun>, const RunDirectory*)>;
 // Begun, or resumed, to the end. `looks` is called after every evaluation, before a checkpoint goes beyond
 // its step, and at the end.
 PaperText trained(TextPlan plan, const TextsRead& texts, const fs::path& directory, const char* command,
                   const char* label, const PaperContext& context, const Looks& looks = {}) {
   plan = with_texts(std::move(plan), texts);
-  TextRecord record = TextRecord::begin_or_open(directory, command,
-                                                provenance(plan.data.seed, context.executor.threads()), plan);
+  std::optional<TextRecord> record;
+  if (is_first_process(context.executor))
+    record = TextRecord::begin_or_open(directory, command,
+                                       provenance(plan.data.seed, context.executor.threads()), plan);
   const auto look = [&](const TextTraining& training) {
-    if (looks) looks(training.runs(), record.directory());
+    if (looks) looks(training.runs(), record ? &record->directory() : nullptr);
   };
-  PaperText text{study_text(plan, texts, &record, context.step(label, "tokens"), look).training,
-                 {},
-                 {},
-                 texts.tokenizer};
+  PaperText text{
+      study_text(plan, texts, record ? &*record : nullptr, context.step(label, "tokens"), look).training,
+      {},
+      {},
+      texts.tokenizer};
   look(text.training);  // one that had ended before
   for (const TextRun& run : text.training.runs()) {
     TextEvidence& evidence = text.runs.emplace_back();
@@ -170,6 +225,7 @@ PaperText trained(TextPlan plan, const TextsRead& texts, const fs::path& directo
   recipe.steps = plan.settings.steps;
   recipe.batch = plan.settings.batch;
   recipe.context = plan.settings.context;
+  recipe.width = plan.settings.spec.model.block.width;
   recipe.learning_rate = plan.settings.adam.learning_rate;
   recipe.dropout = plan.settings.spec.model.block.dropout;
   return text;
@@ -209,6 +265,7 @@ LanguagePlan resolved_language(const PaperPlan& plan, const PaperOptions& option
   language.corpus = options.corpus;
   if (language.corpus.empty()) language.corpus = default_corpus(plan.seed)->name();
   language.tokenizer = default_language_tokenizer().name;
+  language.squad = options.squad;
   if (scale_of(options) == Scale::brief) {
     language.tokenizer = "bytes";
     language.batch = 1;
@@ -274,6 +331,10 @@ void resolve_text(PaperPlan& plan, const PaperOptions& given) {
     if (!is_corpus_name(options.corpus)) options.corpus = lasting_file(options.corpus, "--corpus");
     open_corpus(options.corpus, plan.seed);
   }
+  if (!options.squad.empty()) {
+    options.squad = lasting_file(options.squad, "--squad");
+    squad_articles(options.squad);
+  }
   if (options.reviews.empty()) {
     options.reviews = corpus::has_fetched("imdb") ? "imdb" : "grammar";
   } else {
@@ -305,6 +366,7 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
   plan.data.held_out_share = kHeldOutShare;
 
   const auto windows_of = [&](std::size_t most) {
+    if (!wanted.squad.empty()) return squad_windows(wanted.squad, *texts.tokenizer, wanted.context, most);
     std::vector<std::vector<std::uint32_t>> windows;
     for (const TokenBatch& batch : held_out_batches(texts.stream->held_out(), wanted.context, 1, most))
       windows.push_back(batch.tokens);
@@ -319,20 +381,29 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
   };
   const std::vector<std::uint64_t> steps =
       plan_needs(paper, Need::keys) ? snapshot_steps(wanted) : std::vector<std::uint64_t>();
-  const auto look = [&](std::span<const TextRun> runs, const RunDirectory& kept) {
+  // A training that nobody looked at on the way, before a part that does was added, is run again.
+  const bool unseen = !steps.empty() && fs::exists(directory / kCheckpointFile) &&
+                      std::none_of(plan.runs.begin(), plan.runs.end(), [&](const PlannedRun& run) {
+                        return fs::exists(directory / file_of(run, steps.front()));
+                      });
+  if (unseen) fs::remove_all(directory);
+  const auto look = [&](std::span<const TextRun> runs, const RunDirectory* kept) {
     for (const TextRun& run : runs) {
       if (run.trouble || std::find(steps.begin(), steps.end(), run.step) == steps.end()) continue;
       const std::string file = file_of(run.id, run.step);
       const auto& windows = windows_at(run.step);
-      if (read_snapshot(directory / file, windows.size())) continue;
+      if (read_snapshot(directory / file, windows.size(), context.executor)) continue;
       const auto model = trained_model(run.spec, run.parameters);
-      kept.write(file, json_of(tally_keys(*model, windows, context.executor), -1));
+      const PieceScope scope(context.executor, file);
+      const ModelTally tally = tally_keys(*model, windows, context.executor);
+      if (kept != nullptr) kept->write(file, json_of(tally, -1));
     }
   };
   PaperText text = trained(plan, texts, directory, "train lm", "Language model", context, look);
   for (TextEvidence& run : text.runs) {
     for (const std::uint64_t step : steps) {
-      if (auto tally = read_snapshot(directory / file_of(run.id, step), windows_at(step).size()))
+      if (auto tally =
+              read_snapshot(directory / file_of(run.id, step), windows_at(step).size(), context.executor))
         run.snapshots.push_back({step, std::move(*tally)});
     }
   }

@@ -37,10 +37,13 @@ std::uint64_t require_count(std::uint64_t value, std::string_view what, std::uin
 std::vector<std::size_t> parse_range(std::string_view text, std::string_view what, std::size_t low,
                                      std::size_t high, std::size_t limit) {
   const auto wrong = [&](std::string_view why) {
+    if (low == high) return InputError(fmt::format("{} takes only {}; '{}' {}.", what, low, text, why));
+    const std::size_t last = std::min(high, low + 60), middle = low + (last - low + 1) / 2;
     return InputError(
-        fmt::format("{} takes numbers from {} to {}: one, a list such as 3,5,8 or a range such as 3:60 or "
-                    "3:60:5; '{}' {}.",
-                    what, low, high, text, why));
+        fmt::format("{} takes numbers from {} to {}: one, a list such as {},{} or a range such as {}:{} or "
+                    "{}:{}:{}; '{}' {}.",
+                    what, low, high, low, middle, low, last, low, last,
+                    std::clamp<std::size_t>((last - low) / 2, 1, 5), text, why));
   };
   const auto number = [&](std::string_view digits, std::size_t least) {
     const auto value = read_number<std::uint64_t>(digits);

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/printable.h"
+#include "core/run_pieces.h"
 #include "normscope/error.h"
 #include "normscope/tensor_file.h"
 #include "study/parse.h"
@@ -41,8 +42,15 @@ std::vector<TracePoint> parse_trace(const std::string& text) {
   return points;
 }
 
-bool prefixes_asked(const std::string& mask, const ModelSpec& spec) {
-  if (mask.empty()) return spec.causal;
+std::vector<KeySpace> parse_spaces(const std::vector<std::string>& names) {
+  std::vector<KeySpace> spaces;
+  for (const std::string& name : names)
+    for (const std::string_view piece : split(name, ',')) spaces.push_back(parse_key_space(piece));
+  return spaces;
+}
+
+bool prefixes_asked(const std::string& mask, bool causal) {
+  if (mask.empty()) return causal;
   if (mask == "full") return false;
   if (mask != "causal") {
     throw InputError(
@@ -125,11 +133,17 @@ std::string mask_name(const ScanPlan& plan) {
   return plan.settings.prefixes ? "causal" : "full";
 }
 
-// The tokens as the text has them, with what the tokenizer left out before each.
+// The tokens as the text has them, with what the tokenizer left out before each. A character that several tokens
+// share, such as its bytes, is told with the first; what is left of the others may be nothing.
 std::vector<std::string> spelled(const ScanPlan& plan, const TextWindow& window) {
   std::vector<std::string> spelled;
   for (std::size_t i = 0; i < window.tokens.size(); ++i) {
     const Token& token = window.tokens[i];
+    const std::size_t told = i > 0 ? window.tokens[i - 1].end : 0;
+    if (token.end > token.begin && token.begin < told && token.end <= plan.text.text.size()) {
+      spelled.push_back(plan.text.text.substr(told, token.end - std::min(told, token.end)));
+      continue;
+    }
     // What the tokenizer left out between two tokens (spaces, mostly) belongs to the second.
     std::string text = plan.text.spelled(plan.checkpoint, token);
     if (i > 0 && plan.text.text.empty() && !plan.checkpoint.tokenizer) text.insert(0, " ");
@@ -191,6 +205,52 @@ std::vector<ScanWindowResult> windows_of(const ScanPlan& plan, const std::vector
   return windows;
 }
 
+// What follows from the windows of a result.
+void conclude(const ScanPlan& plan, ScanStudy& study) {
+  ScanResult& result = study.result;
+  study.summary = summarize(*result.windows);
+  result.verdict = scan_verdict(result, study.summary);
+  for (const KeySpace space : plan.settings.spaces) {
+    const bool named_twice = std::any_of(result.spaces.begin(), result.spaces.end(),
+                                         [&](const auto& other) { return other.first == name_of(space); });
+    if (!named_twice) result.spaces.emplace_back(name_of(space), unselectable_tokens(*result.windows, space));
+  }
+}
+
+void require_live(const ScanOptions& options) {
+  if (!options.trace.empty() || options.highlight)
+    throw InputError("A live model is looked at in memory: trace and highlight are for models in files.");
+}
+
+ScanSettings live_settings(const LiveTrace& trace, const ScanOptions& options) {
+  ScanSettings settings;
+  settings.spaces = parse_spaces(options.spaces);
+  const bool asked = options.spaces != ScanOptions().spaces;
+  if (asked && std::ranges::find(settings.spaces, KeySpace::reachable) != settings.spaces.end())
+    throw InputError(
+        "Which keys the queries of a layer can reach follows from its weights, of which a live model shows none; save "
+        "the model and scan its directory.");
+  std::erase(settings.spaces, KeySpace::reachable);
+  const auto seen = [&](Matrix<float> LiveLayer::*points) {
+    return std::ranges::any_of(trace.windows, [&](const LiveWindow& window) {
+      return std::ranges::any_of(window.layers,
+                                 [&](const LiveLayer& layer) { return (layer.*points).rows() > 0; });
+    });
+  };
+  if (!asked && !seen(&LiveLayer::norm_in)) std::erase(settings.spaces, KeySpace::before);
+  if (!asked && !seen(&LiveLayer::norm_out)) std::erase(settings.spaces, KeySpace::model);
+  std::size_t layers = 0, heads = 0;
+  for (const LiveWindow& window : trace.windows)
+    for (const LiveLayer& layer : window.layers)
+      layers = std::max(layers, layer.layer + 1), heads = std::max(heads, layer.heads);
+  settings.layers = parse_choice(options.layers, "--layers", layers);
+  settings.heads = parse_choice(options.heads, "--heads", heads);
+  settings.prefixes = prefixes_asked(options.mask, trace.mask.causal);
+  settings.margins = options.margin;
+  settings.largest_weights = false;
+  return settings;
+}
+
 ScanResult::Settings told(const ScanPlan& plan, const ScanOptions& options) {
   ScanResult::Settings result;
   result.text = text_settings(options.text, plan.text);
@@ -209,11 +269,7 @@ ScanResult::Settings told(const ScanPlan& plan, const ScanOptions& options) {
 ScanPlan plan_scan(const ScanOptions& options, std::filesystem::path trace_directory) {
   check_options(options);
   ScanPlan plan;
-  plan.settings.spaces.clear();
-  for (const std::string& space : options.spaces) {
-    for (const std::string_view piece : split(space, ','))
-      plan.settings.spaces.push_back(parse_key_space(piece));
-  }
+  plan.settings.spaces = parse_spaces(options.spaces);
   plan.settings.margins = options.margin;
   plan.settings.largest_weights = !options.no_weights;
   const auto& spaces = plan.settings.spaces;
@@ -229,7 +285,7 @@ ScanPlan plan_scan(const ScanOptions& options, std::filesystem::path trace_direc
   const ModelSpec& spec = plan.checkpoint.weights->spec();
   plan.settings.layers = parse_choice(options.layers, "--layers", spec.layers);
   plan.settings.heads = parse_choice(options.heads, "--heads", spec.block.heads);
-  plan.settings.prefixes = prefixes_asked(options.mask, spec);
+  plan.settings.prefixes = prefixes_asked(options.mask, spec.causal);
   plan.text = read_model_text(plan.checkpoint, options.text);
   plan.about = model_on_text(plan.checkpoint, options.text, plan.text);
   plan.as_model = plan.settings.prefixes == spec.causal;
@@ -251,10 +307,16 @@ ScanStudy run_scan(const ScanPlan& plan, const Context& context) {
   const auto start = std::chrono::steady_clock::now();
   TraceWriter writer(plan);
   ScanSettings settings = plan.settings;
-  if (!plan.trace.empty()) settings.observer = writer.observer();
+  // Where the scan is cut into pieces, each with a pass of its own, the pass that is written is one more.
+  if (!plan.trace.empty() && context.executor.pieces() == nullptr) {
+    settings.observer = writer.observer();
+  } else if (!plan.trace.empty() && is_first_process(context.executor)) {
+    const auto ids = plan.text.ids();
+    forward(*plan.checkpoint.weights, ids, context.executor, writer.observer());
+  }
   const std::vector<ScanWindow> windows =
       scan(*plan.checkpoint.weights, plan.text.ids(), settings, context.executor, context.progress);
-  writer.finish();
+  if (is_first_process(context.executor)) writer.finish();
   ScanStudy study;
   ScanResult& result = study.result;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -262,14 +324,65 @@ ScanStudy run_scan(const ScanPlan& plan, const Context& context) {
   result.settings = plan.told;
   result.family = plan.about.family;
   result.windows = windows_of(plan, windows);
-  study.summary = summarize(*result.windows);
-  result.verdict = scan_verdict(result, study.summary);
-  for (const KeySpace space : plan.settings.spaces) {
-    const bool named_twice = std::any_of(result.spaces.begin(), result.spaces.end(),
-                                         [&](const auto& other) { return other.first == name_of(space); });
-    if (!named_twice) result.spaces.emplace_back(name_of(space), unselectable_tokens(*result.windows, space));
-  }
+  conclude(plan, study);
   return study;
+}
+
+LiveStudy study_live(const LiveTrace& trace, const ScanOptions& options, const Context& context) {
+  check_options(options);
+  require_live(options);
+  LiveStudy live;
+  ScanPlan& plan = live.plan;
+  plan.settings = live_settings(trace, options);
+  plan.as_model = plan.settings.prefixes == trace.mask.causal;
+  plan.about = {.model = trace.model,
+                .family = trace.family,
+                .text = trace.text,
+                .windows = trace.windows.size(),
+                .notes = {}};
+  plan.about.width = trace.width;
+  if (!trace.windows.empty() && !trace.windows.front().layers.empty()) {
+    const LiveLayer& first = trace.windows.front().layers.front();
+    plan.about.layers = trace.windows.front().layers.size();
+    plan.about.heads = first.heads;
+    plan.about.head_width = first.heads == 0 ? 0 : first.query.cols() / first.heads;
+  }
+  ScanResult::Settings& told = plan.told;
+  told.text = {trace.model, trace.text, 0, 0, trace.windows.size()};
+  told.layers = plan.settings.layers;
+  told.heads = plan.settings.heads;
+  told.spaces = plan.settings.spaces;
+  told.margin = plan.settings.margins;
+  told.largest_weights = false;
+  std::size_t longest = 0;
+  for (const LiveWindow& window : trace.windows) longest = std::max(longest, window.ids.size());
+  told.text.window = told.text.stride = longest;
+  const bool slides =
+      plan.settings.prefixes && trace.mask.causal && trace.mask.window > 0 && longest > trace.mask.window;
+  told.mask = slides                   ? fmt::format("onesided:{}", trace.mask.window - 1)
+              : plan.settings.prefixes ? "causal"
+                                       : "full";
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<ScanWindow> windows =
+      scan_live(trace.windows, trace.mask, plan.settings, context.executor, context.progress);
+  ScanResult& result = live.study.result;
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.made = provenance(context.seed, context.executor.threads());
+  result.settings = told;
+  result.family = trace.family;
+  result.windows.emplace();
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    ScanWindowResult& window = result.windows->emplace_back();
+    window.ids = windows[w].ids;
+    plan.about.tokens += window.ids.size();
+    for (std::size_t i = 0; i < window.ids.size(); ++i)
+      window.tokens.push_back(w < trace.tokens.size() && i < trace.tokens[w].size()
+                                  ? trace.tokens[w][i]
+                                  : fmt::format("{}#{}", i > 0 ? " " : "", window.ids[i]));
+    for (const ScanLayer& layer : windows[w].layers) window.layers.push_back(result_of(layer));
+  }
+  conclude(plan, live.study);
+  return live;
 }
 
 ScanStudy study_scan(const ScanOptions& options, const Context& context,

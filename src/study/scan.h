@@ -25,7 +25,7 @@ struct ScanOptions {
 
   static void describe(auto& visit, auto& self) {
     TextOptions::describe(visit, self.text);
-    visit("layers", self.layers, "Layers, such as 0,3 or 0:5",
+    visit("layers", self.layers, "Layers, such as 0,1 or 0:3",
           OptionFacts{.type = "LIST", .otherwise = "all"});
     visit("heads", self.heads, "Heads", OptionFacts{.type = "LIST", .otherwise = "all"});
     visit("space", self.spaces, "Key spaces: before and model (before and after the norm), head, reachable");
@@ -73,5 +73,21 @@ ScanStudy run_scan(const ScanPlan& plan, const Context& context);
 // All of it.
 ScanStudy study_scan(const ScanOptions& options, const Context& context,
                      std::filesystem::path trace_directory = {});
+
+// Passes of a model that somebody else has run, such as a live one of PyTorch, and what is known of it.
+struct LiveTrace {
+  std::string model, family, text;  // names, for people; text: what was read
+  std::size_t width = 0;            // of a token
+  LiveMask mask;
+  std::vector<LiveWindow> windows;
+  std::vector<std::vector<std::string>> tokens;  // of each window, as the text has them
+};
+struct LiveStudy {
+  ScanPlan plan;  // without a checkpoint and a text: for pages
+  ScanStudy study;
+};
+// The options of scan that need no weights: layers, heads, space, mask, margin. Throws InputError on the others, and as
+// scan_live does.
+LiveStudy study_live(const LiveTrace& trace, const ScanOptions& options, const Context& context);
 
 }  // namespace normscope

@@ -121,7 +121,7 @@ MajorityStudy study_majority(const MajorityPlan& plan, MajorityRecord* record, c
   MajorityStudy study{
       MajorityTraining(plan.settings, {plan.runs.begin(), plan.runs.end()}, context.executor), {}, {}};
   MajorityTraining& training = study.training;
-  if (record != nullptr) record->restore(training);
+  restore(training, record, context.executor);
   const std::uint64_t decayed = plan.settings.adam.schedule.steps;
   if (context.note && !training.done() && decayed < plan.settings.steps)
     context.note(fmt::format("The learning rate is 0 from step {} on (--decay-steps), of {} steps (--steps).",

@@ -349,9 +349,9 @@ TextTrainingStudy study_text(const TextPlan& plan, const TextsRead& texts, TextR
       TextTraining(plan.settings, {plan.runs.begin(), plan.runs.end()}, texts.batches), {}, {}};
   TextTraining& training = study.training;
   fs::path models;
+  restore(training, record, context.executor);
   if (record != nullptr) {
     models = record->directory().path() / kModels;
-    record->restore(training);
     const auto runs = training.runs();
     const auto learns = std::find_if_not(runs.begin(), runs.end(), can_be_written);
     if (learns != runs.end())

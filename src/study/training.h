@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/run_pieces.h"
 #include "normscope/error.h"
 #include "record/training_record.h"
 #include "result/json_reader.h"
@@ -86,17 +87,21 @@ class PlanRecord {
     TrainingRecord record = TrainingRecord::open(directory, settings_text(plan));
     return {std::move(record), std::move(plan)};
   }
-  // A new training, or the one there with the same plan.
+  // A new training, or the one there with the same plan. One of some of its runs, all else alike, gives way.
   static PlanRecord begin_or_open(const std::filesystem::path& directory, std::string_view command,
                                   const Provenance& provenance, const Plan& plan) {
     if (!std::filesystem::exists(directory / "config.json"))
       return PlanRecord(directory, command, provenance, plan);
-    PlanRecord record = open(directory, command);
-    if constexpr (requires { require_same_data(plan, plan); }) require_same_data(record.plan(), plan);
-    if (json_of(record.plan()) != json_of(plan))
-      throw InputError(fmt::format("'{}' holds a training with other settings; name a new directory.",
-                                   directory.string()));
-    return record;
+    {
+      PlanRecord record = open(directory, command);
+      if constexpr (requires { require_same_data(plan, plan); }) require_same_data(record.plan(), plan);
+      if (json_of(record.plan()) == json_of(plan)) return record;
+      if (!is_of_some_runs(record.plan(), plan))
+        throw InputError(fmt::format("'{}' holds a training with other settings; name a new directory.",
+                                     directory.string()));
+    }
+    std::filesystem::remove_all(directory);
+    return PlanRecord(directory, command, provenance, plan);
   }
 
   // Goes on to a later step than planned, where the way there is the same: a plan says so by
@@ -169,6 +174,13 @@ class PlanRecord {
  private:
   using Line = TrainingLine<typename Plan::Measures>;
 
+  static bool is_of_some_runs(const Plan& some, Plan all) {
+    for (const PlannedRun& run : some.runs)
+      if (std::find(all.runs.begin(), all.runs.end(), run) == all.runs.end()) return false;
+    all.runs = some.runs;
+    return json_of(some) == json_of(all);
+  }
+
   PlanRecord(TrainingRecord record, Plan plan)
       : record_(std::move(record)), plan_(std::move(plan)), written_(plan_.runs.size(), 0) {
     if constexpr (requires { plan_.checkpoint_every; }) record_.set_checkpoint_every(plan_.checkpoint_every);
@@ -200,6 +212,14 @@ struct TrainingTime {
     return tokens == 0 ? std::nan("") : static_cast<double>(tokens) / seconds;
   }
 };
+
+// Brings the training to where the record left it, in all processes of a job, of which the first has the record.
+template <class Plan>
+void restore(typename Plan::Training& training, PlanRecord<Plan>* record, const Executor& executor) {
+  if (record != nullptr) record->restore(training);
+  if (!is_alone(executor))
+    training.set_state(executor.pieces()->from_first([&] { return training.state(); }));
+}
 
 // How runs stand, for the line of progress; empty before the first steps.
 std::string state_of(std::span<const MajorityRun> runs);

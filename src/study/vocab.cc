@@ -53,25 +53,36 @@ void check_finite(const Vocabulary& vocabulary) {
                                    vocabulary.source, i));
 }
 
-Vocabulary read_file(const VocabOptions& options) {
+void take_bias(const Tensor& bias, const std::string& source, Vocabulary& vocabulary) {
+  if (bias.values.size() != vocabulary.rows.rows())
+    throw InputError(fmt::format("{} holds {} numbers, but there are {} tokens: --bias needs one for each.",
+                                 source, bias.values.size(), vocabulary.rows.rows()));
+  vocabulary.offsets = bias.values;
+  vocabulary.offset_dtype = bias.dtype;
+}
+
+void read_bias(const VocabOptions& options, Vocabulary& vocabulary) {
+  const Tensor bias = read_place(options.bias, "--bias");
+  take_bias(bias, source_of(tensor_place(options.bias).path, bias), vocabulary);
+}
+
+Vocabulary take_rows(Tensor tensor, std::string source) {
   Vocabulary vocabulary;
-  Tensor tensor = read_place(options.source, "give");
-  vocabulary.source = source_of(tensor_place(options.source).path, tensor);
+  vocabulary.source = std::move(source);
   if (tensor.shape.size() != 2 || tensor.values.empty())
     throw InputError(fmt::format(
         "{} has {} axes and {} numbers: a vocabulary is a matrix, a row per token; name another tensor.",
         vocabulary.source, tensor.shape.size(), tensor.values.size()));
   vocabulary.dtype = tensor.dtype;
   vocabulary.rows = Matrix<double>(tensor.shape[0], tensor.shape[1], std::move(tensor.values));
-  if (!options.bias.empty()) {
-    const Tensor bias = read_place(options.bias, "--bias");
-    if (bias.values.size() != vocabulary.rows.rows())
-      throw InputError(fmt::format("{} holds {} numbers, but there are {} tokens: --bias needs one for each.",
-                                   source_of(tensor_place(options.bias).path, bias), bias.values.size(),
-                                   vocabulary.rows.rows()));
-    vocabulary.offsets = bias.values;
-    vocabulary.offset_dtype = bias.dtype;
-  }
+  return vocabulary;
+}
+
+Vocabulary read_file(const VocabOptions& options) {
+  Tensor tensor = read_place(options.source, "give");
+  std::string source = source_of(tensor_place(options.source).path, tensor);
+  Vocabulary vocabulary = take_rows(std::move(tensor), std::move(source));
+  if (!options.bias.empty()) read_bias(options, vocabulary);
   return vocabulary;
 }
 
@@ -218,6 +229,14 @@ VocabResult::Settings settings_of(const VocabOptions& options, DType dtype) {
   return settings;
 }
 
+Vocabulary checked(Vocabulary vocabulary, const VocabOptions& options) {
+  check_finite(vocabulary);
+  if (!options.tokenizer.empty())
+    vocabulary.tokenizer =
+        Tokenizer::from_json(read_text_file(options.tokenizer, "--tokenizer"), printable(options.tokenizer));
+  return vocabulary;
+}
+
 }  // namespace
 
 std::string Vocabulary::text(std::size_t id) const {
@@ -233,16 +252,29 @@ Vocabulary read_vocabulary(const VocabOptions& options) {
   if (file && options.embeddings)
     throw InputError("--embeddings is for a MODEL; of a file name the tensor, as in FILE:TENSOR.");
   Vocabulary vocabulary = file ? read_file(options) : read_model(options);
-  check_finite(vocabulary);
-  if (!options.tokenizer.empty())
-    vocabulary.tokenizer =
-        Tokenizer::from_json(read_text_file(options.tokenizer, "--tokenizer"), printable(options.tokenizer));
-  return vocabulary;
+  return checked(std::move(vocabulary), options);
+}
+
+Vocabulary vocabulary_of(const VocabOptions& options, Tensor rows, const std::optional<Tensor>& bias) {
+  check_options(options);
+  if (options.embeddings)
+    throw InputError("--embeddings is for a MODEL; of a file name the tensor, as in FILE:TENSOR.");
+  std::string source = rows.name;
+  Vocabulary vocabulary = take_rows(std::move(rows), std::move(source));
+  if (bias)
+    take_bias(*bias, bias->name, vocabulary);
+  else if (!options.bias.empty())
+    read_bias(options, vocabulary);
+  return checked(std::move(vocabulary), options);
 }
 
 VocabStudy study_vocab(const VocabOptions& options, const Context& context) {
+  return study_vocab(read_vocabulary(options), options, context);
+}
+
+VocabStudy study_vocab(Vocabulary given, const VocabOptions& options, const Context& context) {
   VocabStudy study;
-  study.given = read_vocabulary(options);
+  study.given = std::move(given);
   VocabResult& result = study.result;
   const auto begin = std::chrono::steady_clock::now();
   study.set = decide_keys(study.given.rows.view(), study.given.offsets,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "normscope/matrix.h"
+#include "normscope/tensor_file.h"
 #include "normscope/tokenizer.h"
 #include "result/options.h"
 #include "result/vocab.h"
@@ -50,6 +51,8 @@ struct Vocabulary {
 };
 // Throws InputError that says what is wrong with which file or model.
 Vocabulary read_vocabulary(const VocabOptions& options);
+// The same of arrays in memory, whose names are for messages; bias: none is read from the file of --bias.
+Vocabulary vocabulary_of(const VocabOptions& options, Tensor rows, const std::optional<Tensor>& bias = {});
 
 struct VocabStudy {
   Vocabulary given;
@@ -57,6 +60,7 @@ struct VocabStudy {
   VocabResult result;
 };
 VocabStudy study_vocab(const VocabOptions& options, const Context& context);
+VocabStudy study_vocab(Vocabulary given, const VocabOptions& options, const Context& context);
 
 // Everything a verdict rests on, of every token, as .safetensors: witness rows where there is one, covers as
 // lists.

@@ -229,6 +229,8 @@ struct Runner<MajorityTask> : RunnerOf<MajorityTask> {
   static void tell(const std::function<void()>& on_step) { on_step(); }
 
   void take_tensors(const std::string&, const TensorsByName&, bool diverged) { run.diverged = diverged; }
+  std::string own_state() const { return packed(run.diverged); }
+  void set_own_state(std::string_view bytes) { run.diverged = unpacked<bool>(bytes); }
 
   const TrainingData<MajorityTask>::Sequences& sequences;
   std::unique_ptr<EncoderGradient<float>> model;

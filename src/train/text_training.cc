@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "normscope/error.h"
+#include "train/shared_step.h"
 #include "train/training.h"
 
 namespace normscope {
@@ -137,8 +138,7 @@ struct Runner<TextTask> : RunnerOf<TextTask> {
     row.train_loss = train_loss;
     if (!batches.held_out.empty()) {
       TransformerLoss sum;
-      for (const TokenBatch& batch : batches.held_out) {
-        const TransformerLoss part = model->measure(batch, run.parameters, executor);
+      for (const TransformerLoss& part : measured(batches.held_out, executor)) {
         const auto weight = static_cast<double>(part.targets);
         sum.loss += weight * part.loss;
         sum.accuracy += std::round(weight * part.accuracy);  // right ones, a whole number
@@ -149,6 +149,21 @@ struct Runner<TextTask> : RunnerOf<TextTask> {
       row.held_out = sum;
     }
     run.rows.push_back(row);
+  }
+  std::vector<TransformerLoss> measured(const std::vector<TokenBatch>& texts, const Executor& executor) {
+    std::vector<TransformerLoss> losses;
+    if (is_alone(executor)) {  // all threads at one batch: they share what it needs of memory
+      for (const TokenBatch& batch : texts) losses.push_back(model->measure(batch, run.parameters, executor));
+      return losses;
+    }
+    PieceWork work{"held-out texts", {}, false, {}, {}};  // on several threads: measuring keeps nothing
+    for (const TokenBatch& batch : texts) work.costs.push_back(static_cast<double>(batch.tokens.size()));
+    return run_pieces<TransformerLoss>(executor, work, [&](std::size_t piece, const Executor& inside) {
+      return model->measure(texts[piece], run.parameters, inside);
+    });
+  }
+  bool shares_steps() const {
+    return is_worth_sharing(run.parameters.size(), batches.train(run.id.seed, run.step).tokens.size());
   }
   bool calm() const { return watch.calm(); }
   bool diverged() const { return run.trouble.has_value(); }
@@ -165,6 +180,20 @@ struct Runner<TextTask> : RunnerOf<TextTask> {
     const auto watched = tensors.find(prefix + "loss_watch");
     watch.restore(watched == tensors.end() ? std::span<const double>() : watched->second->values);
     if (diverged) run.trouble = trouble_of(tensors, prefix + "trouble", slots, settings.steps);
+  }
+
+  struct OwnState {
+    std::vector<double> watch;
+    std::optional<LossTrouble> trouble;
+    std::uint64_t good_step = 0, tokens = 0;
+  };
+  std::string own_state() const { return packed(OwnState{watch.state(), run.trouble, good_step, tokens}); }
+  void set_own_state(std::string_view bytes) {
+    auto state = unpacked<OwnState>(bytes);
+    watch.restore(state.watch);
+    run.trouble = std::move(state.trouble);
+    good_step = state.good_step;
+    tokens = state.tokens;
   }
 
   const TextBatches& batches;

@@ -10,6 +10,7 @@
 //     diverged()                                  whether the run gave up
 //     tell(on_step)                               after a step
 //     take_tensors(prefix, tensors, diverged)     restores what only this task has
+//     own_state(), set_own_state(bytes)           the same, and what is not in a checkpoint, for another process
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/run_pieces.h"
 #include "normscope/error.h"
 #include "normscope/training.h"
 #include "train/run_state.h"
@@ -53,13 +55,25 @@ struct RunnerOf {
   void before_steps() {}                  // to the next evaluation
   bool reached() const { return false; }  // what the run is for, before its last step
   bool calm() const { return true; }
+  bool shares_steps() const { return false; }  // whether it gains by all processes of a job at each step
   void add_tensors(const std::string&, std::vector<Tensor>&) const {}
+
+  // What every task has; it can go on in another process with this and its own.
+  struct State {
+    std::vector<typename Task::Row> rows;
+    std::vector<float> parameters, good;
+    AdamState adam;
+    std::uint64_t step = 0;
+    bool finished = false;
+    std::string own;
+  };
 
   const typename Task::Settings& settings;
   typename Task::Run run;
   std::vector<ParameterSlot> slots;
   AdamState adam;
-  std::vector<float> good;  // parameters to come back to
+  std::vector<float> good;        // parameters to come back to
+  std::uint64_t step_before = 0;  // of the last advance
 };
 
 template <class Task>
@@ -87,6 +101,26 @@ void advance(Runner<Task>& runner, const Executor& executor, const typename Task
   }
   runner.evaluate(sum / static_cast<double>(end - first), executor);
   run.finished = run.finished || run.step >= settings.steps || runner.reached();
+}
+
+template <class Task>
+std::string state_of(const Runner<Task>& runner) {
+  const auto& run = runner.run;
+  return packed(typename RunnerOf<Task>::State{run.rows, run.parameters, runner.good, runner.adam, run.step,
+                                               run.finished, runner.own_state()});
+}
+
+template <class Task>
+void set_state(Runner<Task>& runner, std::string_view bytes) {
+  auto state = unpacked<typename RunnerOf<Task>::State>(bytes);
+  auto& run = runner.run;
+  run.rows = std::move(state.rows);
+  run.parameters = std::move(state.parameters);
+  run.step = state.step;
+  run.finished = state.finished;
+  runner.good = std::move(state.good);
+  runner.adam = std::move(state.adam);
+  runner.set_own_state(state.own);
 }
 
 template <class Task>
@@ -145,12 +179,52 @@ bool Training<Task>::calm() const {
                      [](const auto& runner) { return runner.run.finished || runner.calm(); });
 }
 
-// Threads work on different runs while there are enough of them, else together on one.
+template <class Task>
+std::string Training<Task>::state() const {
+  std::vector<std::string> states;
+  for (const auto& runner : state_->runners) states.push_back(state_of(runner));
+  return packed(states);
+}
+template <class Task>
+void Training<Task>::set_state(std::string_view state) {
+  const auto states = unpacked<std::vector<std::string>>(state);
+  for (std::size_t r = 0; r < state_->runners.size(); ++r)
+    normscope::set_state(state_->runners[r], states.at(r));
+  state_->publish();
+}
+
+// Processes at different runs.
+template <class Task>
+void advance_in_processes(std::span<Runner<Task>* const> active, const Executor& executor,
+                          const typename Task::OnStep& on_step) {
+  const PieceWork work{"runs of a training", std::vector<double>(active.size(), 1), false, {}, {}};
+  const auto states = run_pieces<std::string>(executor, work, [&](std::size_t i, const Executor& inside) {
+    advance(*active[i], inside, typename Task::OnStep());
+    return state_of(*active[i]);
+  });
+  for (std::size_t i = 0; i < active.size(); ++i) {
+    const std::uint64_t before = active[i]->step_before;
+    set_state(*active[i], states[i]);
+    for (std::uint64_t step = before; on_step && step < active[i]->run.step; ++step) active[i]->tell(on_step);
+  }
+}
+
+// Runs need not talk to each other: threads, or processes, work on different ones while there is one for each. What
+// is left they do together, one run after the other, if its steps are worth the messages.
 template <class Task>
 void Training<Task>::advance(const Executor& executor, const typename Task::OnStep& on_step) {
   std::vector<Runner<Task>*> active;
   for (auto& runner : state_->runners) {
     if (!runner.run.finished) active.push_back(&runner);
+    runner.step_before = runner.run.step;
+  }
+  if (!is_alone(executor) && !active.empty()) {
+    const std::size_t left = active.size() % executor.pieces()->processes();
+    const bool together = left > 0 && active.back()->shares_steps();
+    const std::span<Runner<Task>*const> all(active), apart = all.first(all.size() - (together ? left : 0));
+    if (!apart.empty()) advance_in_processes<Task>(apart, executor, on_step);
+    for (auto* runner : all.subspan(apart.size())) normscope::advance(*runner, executor, on_step);
+    return state_->publish();
   }
   if (active.size() >= static_cast<std::size_t>(executor.threads())) {
     const Executor serial(1);

@@ -1,5 +1,5 @@
 // Loss and gradient of a batch: texts in a fixed number of pieces, the head in blocks of tokens and of words,
-// sums in the order of pieces.
+// sums in the order of pieces: by the threads of this process, or by all processes of a job.
 #include "normscope/transformer.h"
 
 #include <fmt/format.h>
@@ -8,10 +8,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/run_pieces.h"
 #include "normscope/error.h"
 #include "normscope/random.h"
 #include "train/columns.h"
 #include "train/parameters.h"
+#include "train/shared_step.h"
 #include "train/transformer_texts.h"
 #include "train/vocabulary_head.h"
 
@@ -73,22 +75,23 @@ class Transformer final : public TransformerGradient<T> {
     if (parameters.size() != size_ || gradient.size() != size_)
       throw InputError(fmt::format("{} parameters and {} gradients do not fit a transformer with {}.",
                                    parameters.size(), gradient.size(), size_));
-    Scratch scratch = forward(batch, parameters, key, executor, true);
-    std::vector<T> doutputs(scratch.outputs.size(), T(0));
+    Scratch scratch = scratch_for(batch, parameters, key, true);
     const auto parts = slices(spec_, gradient);
-    std::fill(gradient.begin(), gradient.end(), T(0));
-    const TransformerLoss loss = spec_.classes > 0
-                                     ? classify(batch, parameters, key, scratch, &parts, doutputs)
-                                     : next_token(batch, parameters, scratch, &parts, doutputs, executor);
     const std::size_t pieces = pieces_of(batch), own = size_ - tables_;
-    std::vector<T> dembeddings(scratch.outputs.size());
     partial_.resize(pieces * own);
-    executor.for_each(pieces, [&](std::size_t piece) {
-      const std::span<double> sums = std::span(partial_).subspan(piece * own, own);
-      std::fill(sums.begin(), sums.end(), 0.0);
-      transformer_kernels<T>().backward(piece_of(scratch.job, piece), doutputs.data(), sums,
-                                        dembeddings.data());
-    });
+    std::fill(gradient.begin(), gradient.end(), T(0));
+    const bool shared = !is_alone(executor) && is_worth_sharing(size_, batch.tokens.size());
+    if (shared) {
+      share(scratch, executor);
+    } else {
+      executor.for_each(pieces, [&](std::size_t piece) { forward(scratch, piece); });
+      head(scratch, 0, batch.texts, executor);
+      executor.for_each(pieces, [&](std::size_t piece) { backward(scratch, piece); });
+    }
+    const TransformerLoss loss =
+        spec_.classes > 0 ? classify(scratch, 0, batch.texts, &parts, nullptr) : next_token(scratch);
+    if (spec_.classes == 0)
+      vocabulary_words(scratch.head, scratch.log_sums.data(), parts.word.data(), executor, shared);
     constexpr std::size_t kBlock = 8192;
     executor.for_each((own + kBlock - 1) / kBlock, [&](std::size_t block) {
       for (std::size_t i = block * kBlock; i < std::min(own, (block + 1) * kBlock); ++i) {
@@ -97,7 +100,7 @@ class Transformer final : public TransformerGradient<T> {
         gradient[tables_ + i] += static_cast<T>(sum);
       }
     });
-    add_embeddings(batch, scratch, dembeddings, parts);
+    add_embeddings(scratch, parts);
     return loss;
   }
 
@@ -106,18 +109,31 @@ class Transformer final : public TransformerGradient<T> {
     if (parameters.size() != size_)
       throw InputError(
           fmt::format("{} parameters do not fit a transformer with {}.", parameters.size(), size_));
-    Scratch scratch = forward(batch, parameters, {}, executor, false);
-    std::vector<T> unused;
-    return spec_.classes > 0 ? classify(batch, parameters, {}, scratch, nullptr, unused)
-                             : next_token(batch, parameters, scratch, nullptr, unused, executor);
+    Scratch scratch = scratch_for(batch, parameters, {}, false);
+    executor.for_each(pieces_of(batch), [&](std::size_t piece) { forward(scratch, piece); });
+    if (spec_.classes > 0) return classify(scratch, 0, batch.texts, nullptr, nullptr);
+    head(scratch, 0, batch.texts, executor);
+    return next_token(scratch);
   }
 
  private:
-  // What a batch needs beside the parameters.
+  // What a batch needs beside the parameters. N is `tokens`.
   struct Scratch {
     TransformerJob<T> job;
-    std::vector<T> kept, outputs;
     std::size_t columns = 0, tokens = 0;  // of a text and of all, padded
+    std::vector<T> kept, outputs;         // outputs, and the gradients of these and of embeddings: d × N
+    std::vector<T> doutputs, dembeddings;
+    // Of the next token: what each column is to be followed by, and what the head makes of it.
+    VocabularyHead<T> head;
+    std::vector<std::uint32_t> targets;
+    std::size_t counted = 0;  // targets that are not ignored
+    std::vector<double> losses;
+    std::vector<T> log_sums;
+  };
+  // What a piece of the texts gives to the gradient, as columns of its texts; for other processes.
+  struct TextsPart {
+    std::vector<T> outputs, dembeddings, log_sums;
+    std::vector<double> losses, sums;
   };
 
   // Pieces of whole texts; so many whatever the number of threads.
@@ -129,54 +145,126 @@ class Transformer final : public TransformerGradient<T> {
     return job;
   }
 
-  Scratch forward(const TokenBatch& batch, std::span<const T> parameters, std::optional<DropoutKey> key,
-                  const Executor& executor, bool keep) const {
+  Scratch scratch_for(const TokenBatch& batch, std::span<const T> parameters, std::optional<DropoutKey> key,
+                      bool keep) const {
     check_batch(spec_, batch);
     Scratch scratch;
     scratch.columns = round_up(batch.length, kTextColumns);
     scratch.tokens = scratch.columns * batch.texts;
-    const std::size_t d = spec_.model.block.width;
-    if (keep) scratch.kept.resize(kept_rows(spec_.model) * scratch.tokens);
-    scratch.outputs.resize(d * scratch.tokens);
+    const std::size_t d = spec_.model.block.width, N = scratch.tokens;
+    scratch.outputs.resize(d * N);
+    if (keep) {
+      scratch.kept.resize(kept_rows(spec_.model) * N);
+      scratch.doutputs.assign(d * N, T(0));
+      scratch.dembeddings.resize(d * N);
+    }
     scratch.job = {&spec_,          &batch, parameters, key,
                    scratch.columns, 0,      0,          keep ? scratch.kept.data() : nullptr};
-    executor.for_each(pieces_of(batch), [&](std::size_t piece) {
-      transformer_kernels<T>().forward(piece_of(scratch.job, piece), scratch.outputs.data());
-    });
+    if (spec_.classes > 0) return scratch;
+    scratch.targets.assign(N, TokenBatch::ignored);
+    for (std::size_t i = 0; i < batch.targets.size(); ++i) {
+      scratch.targets[i / batch.length * scratch.columns + i % batch.length] = batch.targets[i];
+      scratch.counted += batch.targets[i] != TokenBatch::ignored ? 1 : 0;
+    }
+    scratch.losses.resize(N);
+    scratch.log_sums.resize(keep ? N : 0);
+    VocabularyHead<T>& head = scratch.head;
+    head.vocabulary = spec_.model.vocabulary;
+    head.width = d;
+    head.tokens = N;
+    head.embedding = slices(spec_, parameters).word.data();
+    head.x = scratch.outputs.data();
+    head.targets = scratch.targets.data();
+    head.weight = static_cast<T>(1 / static_cast<double>(scratch.counted));
+    head.longest = longest_word(head);
     return scratch;
   }
 
-  // ∂loss/∂outputs to `doutputs` and that of the words to `gradient`, if wanted (not null).
-  TransformerLoss next_token(const TokenBatch& batch, std::span<const T> parameters, const Scratch& scratch,
-                             const TransformerSlices<T>* gradient, std::vector<T>& doutputs,
-                             const Executor& executor) const {
-    std::vector<std::uint32_t> targets(scratch.tokens, TokenBatch::ignored);
-    TransformerLoss loss;
-    for (std::size_t i = 0; i < batch.targets.size(); ++i) {
-      targets[i / batch.length * scratch.columns + i % batch.length] = batch.targets[i];
-      loss.targets += batch.targets[i] != TokenBatch::ignored ? 1 : 0;
+  static void forward(Scratch& scratch, std::size_t piece) {
+    transformer_kernels<T>().forward(piece_of(scratch.job, piece), scratch.outputs.data());
+  }
+  // From the outputs of some texts ∂loss/∂outputs, if there is to be a gradient, and what the loss is made of.
+  void head(Scratch& scratch, std::size_t first_text, std::size_t end_text, const Executor& executor) const {
+    T* const doutputs = scratch.job.kept != nullptr ? scratch.doutputs.data() : nullptr;
+    if (spec_.classes > 0) {
+      classify(scratch, first_text, end_text, nullptr, doutputs);
+    } else {
+      vocabulary_tokens(scratch.head, first_text * scratch.columns, end_text * scratch.columns,
+                        scratch.losses.data(), scratch.log_sums.data(), doutputs, executor);
     }
-    VocabularyHead<T> head;
-    head.vocabulary = spec_.model.vocabulary;
-    head.width = spec_.model.block.width;
-    head.tokens = scratch.tokens;
-    head.embedding = slices(spec_, parameters).word.data();
-    head.x = scratch.outputs.data();
-    head.targets = targets.data();
-    head.weight = static_cast<T>(1 / static_cast<double>(loss.targets));
-    const bool wanted = gradient != nullptr;
-    const std::vector<double> losses = vocabulary_losses(head, wanted ? doutputs.data() : nullptr,
-                                                         wanted ? gradient->word.data() : nullptr, executor);
-    loss.loss = std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(loss.targets);
+  }
+  void backward(Scratch& scratch, std::size_t piece) {
+    const std::size_t own = size_ - tables_;
+    const std::span<double> sums = std::span(partial_).subspan(piece * own, own);
+    std::fill(sums.begin(), sums.end(), 0.0);
+    transformer_kernels<T>().backward(piece_of(scratch.job, piece), scratch.doutputs.data(), sums,
+                                      scratch.dembeddings.data());
+  }
+
+  // All of the above by the processes of a job: texts need nothing of each other until their gradients are added,
+  // which every process does, in the order of pieces.
+  void share(Scratch& scratch, const Executor& executor) {
+    const std::size_t d = spec_.model.block.width, N = scratch.tokens, own = size_ - tables_;
+    const std::size_t pieces = pieces_of(*scratch.job.batch);
+    PieceWork work{"texts of a step", {}, false, {}, {}};
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      const TransformerJob<T> job = piece_of(scratch.job, piece);
+      work.costs.push_back(static_cast<double>(job.end_text - job.first_text));
+    }
+    const auto columns_of_piece = [&](std::size_t piece) {
+      const TransformerJob<T> job = piece_of(scratch.job, piece);
+      return std::pair(job.first_text * scratch.columns, job.end_text * scratch.columns);
+    };
+    const auto sums_of = [&](std::size_t piece) {
+      return partial_.begin() + static_cast<std::ptrdiff_t>(piece * own);
+    };
+    const auto parts = run_pieces<TextsPart>(executor, work, [&](std::size_t piece, const Executor& inside) {
+      const TransformerJob<T> job = piece_of(scratch.job, piece);
+      inside.for_each(job.end_text - job.first_text, [&](std::size_t text) {
+        TransformerJob<T> one = scratch.job;
+        one.first_text = job.first_text + text;
+        one.end_text = one.first_text + 1;
+        transformer_kernels<T>().forward(one, scratch.outputs.data());
+      });
+      head(scratch, job.first_text, job.end_text, inside);
+      backward(scratch, piece);
+      const auto [begin, end] = columns_of_piece(piece);
+      const auto of_tokens = [begin = begin, end = end](const auto& all) {
+        return all.empty() ? all : columns_of(all.data(), 1, all.size(), begin, end);
+      };
+      return TextsPart{columns_of(scratch.outputs.data(), d, N, begin, end),
+                       columns_of(scratch.dembeddings.data(), d, N, begin, end), of_tokens(scratch.log_sums),
+                       of_tokens(scratch.losses), std::vector<double>(sums_of(piece), sums_of(piece + 1))};
+    });
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      const TextsPart& part = parts[piece];
+      const auto [begin, end] = columns_of_piece(piece);
+      put_columns(part.outputs, scratch.outputs.data(), d, N, begin, end);
+      put_columns(part.dembeddings, scratch.dembeddings.data(), d, N, begin, end);
+      if (spec_.classes == 0) {
+        put_columns(part.log_sums, scratch.log_sums.data(), 1, N, begin, end);
+        put_columns(part.losses, scratch.losses.data(), 1, N, begin, end);
+      }
+      std::copy(part.sums.begin(), part.sums.end(), sums_of(piece));
+    }
+  }
+
+  static TransformerLoss next_token(const Scratch& scratch) {
+    TransformerLoss loss;
+    loss.targets = scratch.counted;
+    loss.loss = std::accumulate(scratch.losses.begin(), scratch.losses.end(), 0.0) /
+                static_cast<double>(loss.targets);
     return loss;
   }
 
-  // The head of classes, on each text's first token: few numbers, plainly.
-  TransformerLoss classify(const TokenBatch& batch, std::span<const T> parameters,
-                           std::optional<DropoutKey> key, const Scratch& scratch,
-                           const TransformerSlices<T>* gradient, std::vector<T>& doutputs) const {
+  // The head of classes, on the first token of each of some texts: few numbers, plainly. Loss and accuracy are sums
+  // over these, the gradient of its parameters and ∂loss/∂outputs are left out where they are null.
+  TransformerLoss classify(const Scratch& scratch, std::size_t first_text, std::size_t end_text,
+                           const TransformerSlices<T>* gradient, T* doutputs) const {
+    const TokenBatch& batch = *scratch.job.batch;
+    const std::optional<DropoutKey>& key = scratch.job.dropout;
     const std::size_t d = spec_.model.block.width, classes = spec_.classes, n = scratch.tokens;
-    const auto parts = slices(spec_, parameters);
+    const auto parts = slices(spec_, scratch.job.parameters);
     const double weight = 1 / static_cast<double>(batch.texts), p = key ? spec_.model.block.dropout : 0;
     TransformerLoss result;
     result.targets = batch.texts;
@@ -185,7 +273,7 @@ class Transformer final : public TransformerGradient<T> {
     // Sums in double over all texts, in their order.
     std::vector<double> dpooler(d * d, 0.0), dpooler_bias(d, 0.0), dclassifier(classes * d, 0.0),
         dclassifier_bias(classes, 0.0);
-    for (std::size_t text = 0; text < batch.texts; ++text) {
+    for (std::size_t text = first_text; text < end_text; ++text) {
       const std::size_t column = text * scratch.columns;
       for (std::size_t k = 0; k < d; ++k) first[k] = static_cast<double>(scratch.outputs[k * n + column]);
       if (p > 0) {
@@ -210,7 +298,7 @@ class Transformer final : public TransformerGradient<T> {
       double sum = 0;
       for (const double logit : logits) sum += std::exp(logit - *top);
       result.loss += weight * (*top + std::log(sum) - logits[label]);
-      if (gradient == nullptr) continue;
+      if (gradient == nullptr && doutputs == nullptr) continue;
 
       const double log_sum = *top + std::log(sum);
       std::fill(dkept.begin(), dkept.end(), 0.0);
@@ -227,6 +315,7 @@ class Transformer final : public TransformerGradient<T> {
         dpooler_bias[k] += slope;
         for (std::size_t j = 0; j < d; ++j) {
           dpooler[k * d + j] += slope * first[j];
+          if (doutputs == nullptr) continue;
           doutputs[j * n + column] +=
               static_cast<T>(slope * static_cast<double>(parts.pooler_weight[k * d + j]));
         }
@@ -246,14 +335,14 @@ class Transformer final : public TransformerGradient<T> {
   }
 
   // What comes back to word, position and type.
-  void add_embeddings(const TokenBatch& batch, const Scratch& scratch, const std::vector<T>& dembeddings,
-                      const TransformerSlices<T>& gradient) const {
+  void add_embeddings(const Scratch& scratch, const TransformerSlices<T>& gradient) const {
+    const TokenBatch& batch = *scratch.job.batch;
     const std::size_t d = spec_.model.block.width;
     std::vector<double> positions(batch.length * d, 0.0), type(d, 0.0);
     for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
       const std::size_t column = i / batch.length * scratch.columns + i % batch.length;
       for (std::size_t k = 0; k < d; ++k) {
-        const T slope = dembeddings[k * scratch.tokens + column];
+        const T slope = scratch.dembeddings[k * scratch.tokens + column];
         gradient.word[batch.tokens[i] * d + k] += slope;
         positions[i % batch.length * d + k] += static_cast<double>(slope);
         type[k] += static_cast<double>(slope);

@@ -13,8 +13,10 @@
 #include <numbers>
 #include <vector>
 
+#include "core/run_pieces.h"
 #include "train/dispatch.h"
 #include "train/products-inl.h"
+#include "train/shared_step.h"
 
 #ifndef NORMSCOPE_TRAIN_VOCABULARY_HEAD_ONCE
 #define NORMSCOPE_TRAIN_VOCABULARY_HEAD_ONCE
@@ -174,27 +176,33 @@ namespace normscope {
 NORMSCOPE_EXPORT_KERNELS(VocabularyHeadKernels, head_kernels);
 
 template <class T>
-std::vector<double> vocabulary_losses(VocabularyHead<T> head, T* dx, T* dwords, const Executor& executor) {
-  const auto kernels = head_kernels<T>();
-  const std::size_t V = head.vocabulary, d = head.width, N = head.tokens;
-  head.padded_words = (V + head.kWords - 1) / head.kWords * head.kWords;
+T longest_word(const VocabularyHead<T>& head) {
   double longest = 0;
-  for (std::size_t w = 0; w < V; ++w) {
+  for (std::size_t w = 0; w < head.vocabulary; ++w) {
     double square = 0;
-    for (const T value : std::span(head.embedding + w * d, d))
+    for (const T value : std::span(head.embedding + w * head.width, head.width))
       square += static_cast<double>(value) * static_cast<double>(value);
     longest = square > longest || std::isnan(square) ? square : longest;
     if (std::isnan(square)) break;
   }
-  head.longest = static_cast<T>(std::sqrt(longest) * (1 + 1e-6));  // an upper bound also after rounding
+  return static_cast<T>(std::sqrt(longest) * (1 + 1e-6));  // an upper bound also after rounding
+}
 
-  std::vector<double> losses(N);
-  std::vector<T> log_sums(dx != nullptr ? N : 0);
-  executor.for_each(N / head.kTokens, [&](std::size_t block) {
-    kernels.tokens(head, block, losses.data(), log_sums.data(), dx);
+template <class T>
+void vocabulary_tokens(const VocabularyHead<T>& head, std::size_t first, std::size_t end, double* losses,
+                       T* log_sums, T* dx, const Executor& executor) {
+  const auto kernels = head_kernels<T>();
+  executor.for_each((end - first) / head.kTokens, [&](std::size_t block) {
+    kernels.tokens(head, first / head.kTokens + block, losses, log_sums, dx);
   });
-  if (dx == nullptr) return losses;
+}
 
+template <class T>
+void vocabulary_words(VocabularyHead<T> head, const T* log_sums, T* dwords, const Executor& executor,
+                      bool shared) {
+  const auto kernels = head_kernels<T>();
+  const std::size_t V = head.vocabulary, d = head.width, N = head.tokens;
+  head.padded_words = (V + head.kWords - 1) / head.kWords * head.kWords;
   std::vector<T> transposed(d * head.padded_words, T(0)), sums(d * head.padded_words), weighted(d * N);
   for (std::size_t w = 0; w < V; ++w) {
     for (std::size_t k = 0; k < d; ++k) transposed[k * head.padded_words + w] = head.embedding[w * d + k];
@@ -202,9 +210,27 @@ std::vector<double> vocabulary_losses(VocabularyHead<T> head, T* dx, T* dwords, 
   for (std::size_t i = 0; i < d * N; ++i)
     weighted[i] = head.targets[i % N] < V ? head.x[i] * head.weight : T(0);
   head.transposed = transposed.data();
-  executor.for_each(head.padded_words / head.kWords, [&](std::size_t block) {
-    kernels.words(head, block, log_sums.data(), weighted.data(), sums.data());
-  });
+  const std::size_t blocks = head.padded_words / head.kWords;
+  const auto one = [&](std::size_t block) {
+    kernels.words(head, block, log_sums, weighted.data(), sums.data());
+  };
+  if (!shared) {
+    executor.for_each(blocks, one);
+  } else {
+    // So many that processes end together, and few enough that messages are rare.
+    const std::size_t pieces = std::min<std::size_t>(blocks, 64);
+    const PieceWork work{"words of a step", std::vector<double>(pieces, 1), false, {}, {}};
+    const auto begin_of = [&](std::size_t piece) { return blocks * piece / pieces * head.kWords; };
+    const auto parts =
+        run_pieces<std::vector<T>>(executor, work, [&](std::size_t piece, const Executor& inside) {
+          const std::size_t begin = begin_of(piece), end = begin_of(piece + 1);
+          inside.for_each((end - begin) / head.kWords,
+                          [&](std::size_t block) { one(begin / head.kWords + block); });
+          return columns_of(sums.data(), d, head.padded_words, begin, end);
+        });
+    for (std::size_t piece = 0; piece < pieces; ++piece)
+      put_columns(parts[piece], sums.data(), d, head.padded_words, begin_of(piece), begin_of(piece + 1));
+  }
   for (std::size_t w = 0; w < V; ++w) {
     for (std::size_t k = 0; k < d; ++k) dwords[w * d + k] = sums[k * head.padded_words + w];
   }
@@ -212,10 +238,28 @@ std::vector<double> vocabulary_losses(VocabularyHead<T> head, T* dx, T* dwords, 
     if (head.targets[i] >= V) continue;
     for (std::size_t k = 0; k < d; ++k) dwords[head.targets[i] * d + k] -= weighted[k * N + i];
   }
+}
+
+template <class T>
+std::vector<double> vocabulary_losses(VocabularyHead<T> head, T* dx, T* dwords, const Executor& executor) {
+  head.longest = longest_word(head);
+  std::vector<double> losses(head.tokens);
+  std::vector<T> log_sums(dx != nullptr ? head.tokens : 0);
+  vocabulary_tokens(head, 0, head.tokens, losses.data(), log_sums.data(), dx, executor);
+  if (dx != nullptr) vocabulary_words(head, log_sums.data(), dwords, executor, false);
   return losses;
 }
-template std::vector<double> vocabulary_losses(VocabularyHead<float>, float*, float*, const Executor&);
-template std::vector<double> vocabulary_losses(VocabularyHead<double>, double*, double*, const Executor&);
+
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
+#define NORMSCOPE_VOCABULARY_HEAD(T)                                                                   \
+  template T longest_word(const VocabularyHead<T>&);                                                   \
+  template void vocabulary_tokens(const VocabularyHead<T>&, std::size_t, std::size_t, double*, T*, T*, \
+                                  const Executor&);                                                    \
+  template void vocabulary_words(VocabularyHead<T>, const T*, T*, const Executor&, bool);              \
+  template std::vector<double> vocabulary_losses(VocabularyHead<T>, T*, T*, const Executor&)
+// NOLINTEND(bugprone-macro-parentheses)
+NORMSCOPE_VOCABULARY_HEAD(float);
+NORMSCOPE_VOCABULARY_HEAD(double);
 
 }  // namespace normscope
 #endif

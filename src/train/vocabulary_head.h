@@ -30,14 +30,28 @@ struct VocabularyHead {
   const std::uint32_t* targets = nullptr;  // N; at least V: the token does not count
   T weight = 0;                            // of a token that counts, in the loss
 
-  // Set by vocabulary_losses.
+  T longest = 0;  // longest_word
+
+  // Set by vocabulary_words.
   const T* transposed = nullptr;  // d × padded V: the embedding by columns, 0 beyond V
   std::size_t padded_words = 0;   // a multiple of kWords
-  T longest = 0;                  // max‖E_w‖
 };
 
-// −log p of each target (0 where none), N, and where wanted (not null) their gradients times the weight: that
-// of x to dx (d × N), that of the words to dwords (V × d). For float and double.
+// Of the tokens [first, end), multiples of kTokens: −log p of each target (0 where none) to losses (N), and where
+// wanted (dx not null) log₂Z to log_sums (N) and the gradient of x, times the weight, to dx (d × N).
+template <class T>
+void vocabulary_tokens(const VocabularyHead<T>& head, std::size_t first, std::size_t end, double* losses,
+                       T* log_sums, T* dx, const Executor& executor);
+// The gradient of the words, times the weight, to dwords (V × d), from the log_sums of all tokens. shared: by the
+// processes of a job.
+template <class T>
+void vocabulary_words(VocabularyHead<T> head, const T* log_sums, T* dwords, const Executor& executor,
+                      bool shared = false);
+// max‖E_w‖, rounded up, for VocabularyHead::longest.
+template <class T>
+T longest_word(const VocabularyHead<T>& head);
+
+// Both at once, in this process: the losses, and where wanted (not null) dx and dwords. For float and double.
 template <class T>
 std::vector<double> vocabulary_losses(VocabularyHead<T> head, T* dx, T* dwords, const Executor& executor);
 

@@ -51,8 +51,8 @@ test('Equilibria: a click on the map, or an arrow key, starts a trajectory there
   await opened.getByTestId('equilibria-map').focus();
   await opened.keyboard.press('ArrowRight');
   await opened.keyboard.press('Shift+ArrowUp');
-  await opened.waitForFunction(() => /a1=95/.test(location.hash) && /a2=181/.test(location.hash));
-  assert.equal(await opened.getByTestId('equilibria-a1-number').inputValue(), '95');
+  await opened.waitForFunction(() => /a1=91/.test(location.hash) && /a2=190/.test(location.hash));
+  assert.equal(await opened.getByTestId('equilibria-a1-number').inputValue(), '91');
   await opened.getByTestId('equilibria-restart').click();
   await opened.waitForFunction(() => /^[1-9]\d* of 60$/.test(document.querySelector('[data-testid=equilibria-step-value]').textContent));
   assert.deepEqual(opened.problems, []);

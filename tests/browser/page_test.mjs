@@ -6,14 +6,14 @@ import { test } from 'node:test';
 import { open, temporaryDirectory, webFolder } from './harness.mjs';
 import { serve } from './serve.mjs';
 
-const views = ['select', 'collapse', 'equilibria', 'majority'];
+const views = ['explain', 'select', 'collapse', 'equilibria', 'majority'];
 const ready = page => page.waitForFunction(() => window.normscope !== undefined);
 const width = page => page.evaluate(() => document.documentElement.scrollWidth);
 
-test('The page weighs less than 3 MB', () => {
+test('The page weighs less than 3.5 MB', () => {
   const files = readdirSync(webFolder, { recursive: true }).map(name => statSync(path.join(webFolder, name))).filter(file => file.isFile());
   assert.ok(files.length > 0);
-  assert.ok(files.reduce((sum, file) => sum + file.size, 0) < 3e6);
+  assert.ok(files.reduce((sum, file) => sum + file.size, 0) < 3.5e6);
 });
 
 test('From any folder of a static server, it shows every view and asks for nothing else', async t => {
@@ -39,9 +39,14 @@ test('The frame is painted within a second, before the core is ready', async t =
   assert.ok(paint < 1000, `first paint after ${paint} ms`);
 });
 
-test('It opens from a disk', async t => {
+test('It opens from a disk, with the explanation, and the addresses of the four views open these', async t => {
   const page = await open(t, path.join(webFolder, 'index.html'));
-  await page.getByTestId('select-view').waitFor();
+  await page.getByTestId('explain-view').waitFor();
+  for (const hash of ['#select?norm=layernorm&key=2', '#collapse?mask=full', '#equilibria?w=3', '#majority?seed=4']) {
+    await page.goto('file://' + path.join(webFolder, 'index.html') + hash);
+    await page.getByTestId(`${/#(\w+)/.exec(hash)[1]}-view`).waitFor();
+    assert.ok(page.url().endsWith(hash));
+  }
   assert.deepEqual(page.problems, []);
 });
 

@@ -1,5 +1,6 @@
 // Reports in a real browser: opened from disk, used with pointer and keyboard, printed, by day and by night.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -115,6 +116,40 @@ test('the pointer and the arrow keys read the values of all curves', async t => 
   await page.keyboard.press('Home');
   await page.keyboard.press('ArrowRight');
   assert.match(await page.locator('#live').textContent(), /^training step 5\n.*layernorm/s);
+});
+
+test('axes of layers and of counts have whole ticks, also when zoomed', async t => {
+  const directory = temporaryDirectory(t);
+  const page = await open(t, make(directory, 'collapse'));
+  await ready(page);
+  const panel = page.locator('g.panel[data-whole="x"]').first();
+  const along = () => panel.evaluate(g => [...g.querySelectorAll('.ticks text')]
+    .filter(text => text.getAttribute('text-anchor') === 'middle').map(text => text.textContent));
+  await panel.locator('.frame').focus();
+  for (let presses = 0; presses < 5; ++presses) {
+    await page.keyboard.press('+');
+    for (const label of await along()) assert.match(label, /^\d+$/, `after ${presses + 1}`);
+  }
+  assert.deepEqual(page.problems, []);
+  // Few keys: their number is counted in ones.
+  const array = path.join(directory, 'keys.npy');
+  execFileSync('/usr/bin/python3', ['-c', 'import sys, numpy; numpy.save(sys.argv[1], numpy.random.RandomState(0).randn(5, 3))', array]);
+  normscope('keys', array, '--advice', '--quiet', '--out', path.join(directory, 'keys'));
+  const keys = await open(t, path.join(directory, 'keys/report.html'));
+  await ready(keys);
+  const counts = await keys.locator('g.panel[data-whole="y"]').first().evaluate(g =>
+    [...g.querySelectorAll('.ticks text')].filter(text => text.getAttribute('text-anchor') === 'end').map(text => text.textContent));
+  assert.ok(counts.length > 1);
+  for (const label of counts) assert.match(label, /^\d+$/);
+  // Numbers stay on one line, however narrow.
+  await keys.setViewportSize({ width: 400, height: 800 });
+  const heights = await keys.locator('td.number').evaluateAll(cells => cells.map(cell => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getClientRects().length;
+  }));
+  assert.ok(heights.length > 5);
+  assert.ok(heights.every(lines => lines === 1));
 });
 
 test('of two seeds both curves are read, zoomed by themselves, and hidden together', async t => {

@@ -98,6 +98,16 @@ TEST_F(KeysOfHeads, AdviceNamesWhatMakesAKeySelectable) {
   const Outcome text = run("keys " + file + " --advice");
   EXPECT_NE(text.out.find("what would help"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("offsets for all"), std::string::npos) << text.out;
+  // The page has it, too, and a page over runs.
+  ASSERT_EQ(run("keys " + file + " --advice --quiet --out " + path("run")).code, 0);
+  ASSERT_EQ(run("report " + path("run") + " --quiet --out " + path("page.html")).code, 0);
+  for (const std::string& page : {read(path("run/report.html")), read(path("page.html"))}) {
+    for (const char* words : {"What would help", "a factor above", "Offsets for all: at least"})
+      EXPECT_NE(page.find(words), std::string::npos) << words;
+    EXPECT_NE(page.find("<td class=\"number\">4</td>"), std::string::npos);
+  }
+  ASSERT_EQ(run("keys " + file + " --quiet --out " + path("plain")).code, 0);
+  EXPECT_EQ(read(path("plain/report.html")).find("What would help"), std::string::npos);
   const std::string apart = npy("apart.npy", {4, 2}, {4, 4, 4, -4, -4, 0, 1, 0});
   const auto other = result_of("keys " + apart + " --advice")["sets"][0]["keys"][3]["advice"]["norms"];
   ASSERT_FALSE(other.empty());
@@ -116,7 +126,12 @@ TEST_F(KeysOfHeads, VocabGivesTheSameAdvice) {
     EXPECT_EQ(token["advice"]["scale"]["least"],
               keys["keys"][token["id"].get<std::size_t>()]["advice"]["scale"]["least"]);
   EXPECT_EQ(vocab["offsets_for_all"]["counts"]["selectable"], 6);
-  EXPECT_NE(run("vocab " + file + " --advice").out.find("a factor above"), std::string::npos);
+  const std::string text = run("vocab " + file + " --advice").out;
+  for (const char* words :
+       {"a factor above", "biases for all    at least", "6 selectable, 0 tied, 0 unselectable"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << " in " << text;
+  ASSERT_EQ(run("vocab " + file + " --advice --quiet --out " + path("vocab")).code, 0);
+  EXPECT_NE(read(path("vocab/report.html")).find("Biases for all: at least"), std::string::npos);
 }
 
 }  // namespace

@@ -241,7 +241,7 @@ TEST_F(KeysCommand, FileNamesThatAreNotUtf8DoNotSpoilTheJson) {
   const std::string file = write("k\xff.npy", {6, 2}, square_), out = path("run");
   const json result = result_of("keys '" + file + "' --quiet --out " + out);
   EXPECT_EQ(verdicts(result["sets"][0]), square_verdicts_);
-  EXPECT_NE(result["settings"]["file"].get<std::string>().find("k\xEF\xBF\xBD.npy"), std::string::npos);
+  EXPECT_NE(result["settings"]["file"].get<std::string>().find("k\\xff.npy"), std::string::npos);
   EXPECT_EQ(json::parse(read(out + "/config.json"))["options"]["file"], result["settings"]["file"]);
 }
 

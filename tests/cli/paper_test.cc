@@ -1,4 +1,7 @@
 // What `normscope paper` writes, and what it does with wrong calls and earlier runs.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <set>
 
 #include "support/program.h"
@@ -67,7 +70,7 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
   write(path("run/part-fig2.json"), part.dump());
   ASSERT_EQ(run(resume() + " --quiet").code, 0);
   EXPECT_TRUE(files_of(path("run")) == whole);
-  for (const char* option : {"--only fig2", "--seeds 2", "--steps 30", "--full", "--seed 3", "--out x"}) {
+  for (const char* option : {"--seeds 2", "--steps 30", "--full", "--seed 3", "--out x"}) {
     const std::string name = std::string(option).substr(0, std::string(option).find(' '));
     expect_refused(resume() + " " + option, {"--resume", name});
   }
@@ -84,6 +87,54 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
   config["options"]["parts"] = {"fig4"};
   write(path("run/config.json"), config.dump());
   expect_refused(resume(), {"cannot be resumed", "config.json", "trained"});
+}
+
+TEST_F(PaperCommand, AddedPartsGiveTheBytesOfAllAtOnce) {
+  const std::string settings = " --seeds 1 --steps 20 --seed 5 --quiet";
+  ASSERT_EQ(
+      run("paper --only fig2,fig3,followups,wu1,wu9 --models none" + settings + " --out " + path("whole"))
+          .code,
+      0);
+  // followups needs more norms than fig3, so that the training is another; --models is of wu9 alone.
+  ASSERT_EQ(run("paper --only fig3,wu1" + settings + " --out " + path("run")).code, 0);
+  const json first = read_json(path("run/results.json"));
+  for (const char* option : {"--seed 6", "--seeds 2", "--steps 30", "--samples 3", "--full"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find(' '));
+    expect_refused(resume() + " --only fig2 " + option, {name, "settings of the run", "--out"});
+  }
+  expect_refused(resume() + " --only fig5", {"fig5"});
+  expect_refused(resume() + " --only fig2 --corpus grammar", {"--corpus", "fig4"});
+  expect_refused(resume() + " --only fig2 --out x", {"--out"});
+  EXPECT_EQ(read_json(path("run/results.json")), first);  // by none of these
+  // Parts that it has already, with the settings it has: nothing is added.
+  EXPECT_EQ(result_of(resume() + " --only fig3 --steps 20 --seed 5"), first);
+  ASSERT_EQ(run(resume() + " --only wu9,fig2 --models none --quiet").code, 0);
+  expect_refused(resume() + " --only wu4 --models minilm", {"--models", "settings of the run"});
+  ASSERT_EQ(run(resume() + " --only followups --quiet").code, 0);
+  EXPECT_TRUE(files_of(path("run")) == files_of(path("whole")));
+  // A run that does not say what it was asked for.
+  json config = read_json(path("run/config.json"));
+  config["options"].erase("asked");
+  write(path("run/config.json"), config.dump());
+  expect_refused(resume() + " --only fig1ab", {"--only", "config.json", "--out"});
+}
+
+TEST_F(PaperCommand, ATrainingWhoseKeysNobodyLookedAtIsRunAgainForThePartThatDoes) {
+  ::setenv("NORMSCOPE_DATA", path("nothing-fetched").c_str(), 1);
+  write(path("book.txt"), [] {
+    std::string book;
+    for (int i = 0; i < 900; ++i)
+      book += "Sentence number " + std::to_string(i) + " of the book is good enough. ";
+    return book;
+  }());
+  const std::string settings = " --text-steps 2 --seeds 1 --quiet --corpus " + path("book.txt") + " --out ";
+  ASSERT_EQ(run("paper --only fig4,table1" + settings + path("whole")).code, 0);
+  ASSERT_EQ(run("paper --only fig4" + settings + path("run")).code, 0);
+  expect_refused(resume() + " --only table1 --text-steps 3", {"--text-steps", "settings of the run"});
+  expect_refused(resume() + " --only table1 --corpus grammar", {"--corpus", "settings of the run"});
+  ASSERT_EQ(run(resume() + " --only table1 --quiet").code, 0);
+  EXPECT_TRUE(files_of(path("run")) == files_of(path("whole")));
+  ::unsetenv("NORMSCOPE_DATA");
 }
 
 TEST_F(PaperCommand, StepsAlsoEndTheRunsInThreeDimensions) {
@@ -181,13 +232,16 @@ TEST_F(PaperCommand, TextPartsTrainLookAtKeysAndGoOn) {
 
   // Resumed when finished, and with parts, keys and models lost.
   const Files whole = files_of(path("run"));
-  fs::remove(path("run/part-table1.json"));
-  fs::remove(path("run/part-table3.json"));
+  EXPECT_TRUE(fs::remove(path("run/part-table1-1.json")));
+  EXPECT_TRUE(fs::remove(path("run/part-table3-1.json")));
   fs::remove(path("run/results.json"));
   fs::remove(path("run/language/keys-center-seed11-step4.json"));
   fs::remove_all(path("run/language/models"));
   EXPECT_EQ(result_of(resume()), results);
-  EXPECT_TRUE(files_of(path("run")) == whole);
+  const Files after = files_of(path("run"));
+  for (const auto& [name, bytes] : whole)
+    EXPECT_TRUE(after.contains(name) && after.at(name) == bytes) << name;
+  EXPECT_EQ(after.size(), whole.size());
   ::unsetenv("NORMSCOPE_DATA");
 }
 
@@ -241,6 +295,61 @@ TEST_F(PaperCommand, PretrainedModelsAndTheirTextAreCheckedFirst) {
   EXPECT_FALSE(fs::exists(path("run/config.json")));
 }
 
+TEST_F(PaperCommand, AnAuditRunsPiecesThatCanBeRepeatedExactly) {
+  const std::string parts = "paper --only wu1,wu9 --models none --seed 4";
+  const json results = result_of(parts + " --budget 2m --out " + path("run"));
+  EXPECT_EQ(results["budget"], 120);
+  ASSERT_GE(results["pieces"].size(), 2u);
+  EXPECT_EQ(results["pieces"][0]["level"], 1);
+  for (const json& claim : results["claims"]) {
+    EXPECT_NE(claim["id"], "") << claim;
+    const bool looked_at = !claim["comparisons"].empty();
+    EXPECT_EQ(claim["holds"] == "open", !looked_at) << claim;
+    for (const json& comparison : claim["comparisons"]) {
+      EXPECT_NE(comparison["what"], "") << claim;
+      EXPECT_NE(comparison["answer"], "not yet") << claim;
+    }
+  }
+  const std::string log = read(path("run/pieces.jsonl"));
+  EXPECT_EQ(static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n')), results["pieces"].size());
+  for (const int threads : {1, 2, 8}) {
+    const std::string again = path("again") + std::to_string(threads);
+    const json repeated = result_of(
+        fmt::format("{} --pieces {} --threads {} --out {}", parts, path("run/pieces.jsonl"), threads, again));
+    EXPECT_EQ(repeated["claims"], results["claims"]) << threads;
+    EXPECT_EQ(repeated["pieces"], results["pieces"]) << threads;
+  }
+  EXPECT_EQ(result_of(resume()), results);
+  // With a kill on the way.
+  for (const int delay : {50, 400}) {
+    fs::remove_all(path("run"));
+    run_killed(parts + " --budget 2m" + out(), std::chrono::milliseconds(delay));
+    const bool begun = fs::exists(path("run/config.json"));
+    const json after = result_of(begun ? resume() : parts + " --budget 2m --out " + path("run"));
+    EXPECT_EQ(after["claims"], results["claims"]) << delay;
+  }
+}
+
+TEST_F(PaperCommand, WrongBudgetsAndPiecesAreRefused) {
+  for (const char* budget : {"5", "0m", "-1m", "soon", "1w", "nanm", "1e300h"})
+    expect_refused(std::string("paper --budget ") + budget + out(), {"--budget", budget, "10m"});
+  expect_refused("paper --budget 1m --samples 3" + out(), {"--budget", "--samples"});
+  expect_refused("paper --only wu9 --pieces " + path("missing") + out(),
+                 {"--pieces", "missing", "pieces.jsonl"});
+  write(path("log"), R"({"effort": "wu7", "level": 1, "amount": "", "parts": [], "seconds": 1})");
+  expect_refused("paper --only wu9 --pieces " + path("log") + out(), {"--pieces", "wu7"});
+  write(path("log"), R"({"effort": "wu9", "level": 3, "amount": "", "parts": [], "seconds": 1})");
+  expect_refused("paper --only wu9 --models none --pieces " + path("log") + out(),
+                 {"--pieces", "level 3", "wu9"});
+  write(path("log"), R"({"effort": "wu9"})");
+  expect_refused("paper --only wu9 --pieces " + path("log") + " --out " + path("other"), {"level"});
+  write(path("squad.json"), R"({"data": [{"paragraphs": [{"question": 1}]}]})");
+  expect_refused("paper --only table1 --squad " + path("squad.json") + " --out " + path("other"),
+                 {"--squad", "squad.json", "context"});
+  expect_refused("paper --only wu9 --squad " + path("squad.json") + " --out " + path("other"),
+                 {"--squad", "table1"});
+}
+
 TEST_F(PaperCommand, WrongCallsAreRefused) {
   expect_refused("paper --only fig5" + out(), {"fig5", "did you mean", "fig2"});
   expect_refused("paper --only fig2 --text-steps 5" + out(), {"--text-steps", "fig4"});
@@ -253,7 +362,7 @@ TEST_F(PaperCommand, WrongCallsAreRefused) {
   expect_refused("paper --seeds 11" + out(), {"--seeds", "from 1 to 10"});
   expect_refused("paper --steps 0" + out(), {"--steps", "'0'"});
   expect_refused("paper --resume ''", {"--resume", "empty"});
-  expect_refused("paper --resume " + path("missing"), {path("missing"), "config.json"});
+  expect_refused("paper --resume " + path("missing"), {path("missing"), "does not exist"});
   write(path("odd/config.json"), R"({"program": "normscope", "command": ["paper"]})");
   expect_refused("paper --resume " + path("odd"), {path("odd")});
   ASSERT_EQ(run("train majority --samples 100 --classes 5 --steps 1 --quiet --out " + path("training")).code,

@@ -119,7 +119,7 @@ TEST_F(ReportCommand, EveryCommandLeavesAReport) {
     bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
   write(path("keys.npy"), bytes);
   make("keys", "keys " + path("keys.npy"));
-  EXPECT_NE(read(path("keys/report.html")).find("4 (80.0 %) are selectable"), std::string::npos);
+  EXPECT_NE(read(path("keys/report.html")).find("4\u00a0(80.0\u00a0%) are selectable"), std::string::npos);
   ASSERT_EQ(run("report " + path("keys") + out()).code, 0);
   EXPECT_NE(read(path("page.html")).find("Margins of selectable keys"), std::string::npos);
 }
@@ -136,6 +136,44 @@ TEST_F(ReportCommand, RunsThatGoOnAreShownAsFarAsTheyAre) {
   make_heatmap("heat");
   std::filesystem::remove(path("heat/results.json"));
   EXPECT_EQ(result_of("report " + path("heat") + out())["runs"][0]["state"], "not finished");
+}
+
+TEST_F(ReportCommand, OnlyAReportIsReplaced) {
+  make_heatmap("run");
+  ASSERT_EQ(run("report " + path("run") + out()).code, 0);
+  const std::string page = read(path("page.html"));
+  ASSERT_EQ(run("report " + path("run") + out()).code, 0);  // another report gives way
+  EXPECT_EQ(read(path("page.html")), page);
+  for (const char* mine : {"my notes", "<!DOCTYPE html>\n<html lang=\"en\"><p>my page</p></html>"}) {
+    write(path("mine.html"), mine);
+    expect_refused("report " + path("run") + " --out " + path("mine.html"),
+                   {"mine.html", "not a report", "--out"});
+  }
+  write(path("empty.html"), "");
+  EXPECT_EQ(run("report " + path("run") + " --quiet --out " + path("empty.html")).code, 0);
+}
+
+TEST_F(ReportCommand, WhatDiffersStandsAboveTheFigures) {
+  make_training("a", "--seeds 1");
+  make_training("b", "--seeds 11,42");
+  ASSERT_EQ(run("report " + path("a") + " " + path("b") + out()).code, 0);
+  const std::string page = read(path("page.html"));
+  const std::size_t differs = page.find("What differs between the runs of train majority");
+  ASSERT_NE(differs, std::string::npos);
+  EXPECT_LT(page.find("The runs"), differs);
+  EXPECT_LT(differs, page.find("<figure"));
+}
+
+TEST_F(ReportCommand, AnUnfinishedTrainingSaysHowFarItIs) {
+  make_training("run", "--seeds 1");
+  std::filesystem::remove(path("run/results.json"));
+  json config = read_json(path("run/config.json"));
+  config["options"]["settings"]["steps"] = 500;
+  write(path("run/config.json"), config.dump());
+  ASSERT_EQ(run("report " + path("run") + out()).code, 0);
+  const std::string page = read(path("page.html"));
+  EXPECT_NE(page.find("so far, at step 20 of 500"), std::string::npos);
+  EXPECT_EQ(page.find("at the last step"), std::string::npos);
 }
 
 TEST_F(ReportCommand, WhatIsNoRunIsRefusedInASentence) {

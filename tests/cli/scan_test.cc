@@ -196,7 +196,8 @@ TEST_F(ScanCommand, TheTableExplainsItself) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::vector<std::string> lines = lines_of(outcome.out);
   EXPECT_NE(lines[0].find("(gpt2) on "), std::string::npos) << lines[0];
-  EXPECT_NE(lines[0].find(": 8 tokens in 2 windows of up to 4; per cent of the tokens"), std::string::npos)
+  EXPECT_NE(lines[0].find(": 8 tokens in 2 windows of up to 4; layer by layer, shares in per cent"),
+            std::string::npos)
       << lines[0];
   const std::vector<std::string> header = columns_of(lines[2]);
   EXPECT_EQ(header.front(), "layer");
@@ -277,6 +278,72 @@ TEST_F(ScanCommand, KeysReadsItsTracesHeadByHead) {
   // As one key, if that is what is asked.
   EXPECT_EQ(result_of("keys " + out + "/trace.layer.1.safetensors --heads 1 --tensor " + keys)["sets"].size(),
             1u);
+}
+
+TEST_F(ScanCommand, WrongIdsAreNamedWithTheirPlace) {
+  const std::string call = "scan " + model("gpt2") + " --ids " + path("wrong.txt");
+  write(path("wrong.txt"), "1 2\n3, four 5\n");
+  expect_refused(call, {"--ids", "line 2 of ", "wrong.txt", "number 4", "'four'"});
+  write(path("wrong.txt"), "1 2 -3");
+  expect_refused(call, {"line 1 of ", "number 3", "'-3'"});
+  write(path("wrong.txt"), "7\n\xff\xfe\x1b[2J" + std::string(1000, 'x'));
+  const Outcome bytes = run(call);
+  EXPECT_EQ(bytes.code, 2);
+  EXPECT_NE(bytes.err.find("line 2 of "), std::string::npos) << bytes.err;
+  EXPECT_NE(bytes.err.find("\\xff\\xfe\\x1b"), std::string::npos) << bytes.err;
+  EXPECT_EQ(bytes.err.find('\x1b'), std::string::npos);
+  EXPECT_LT(bytes.err.size(), 600u);
+  write_npy(path("wrong.npy"), {"", DType::float64, {3}, {1, 2.5, 3}});
+  expect_refused("scan " + model("gpt2") + " --ids " + path("wrong.npy"),
+                 {"number 2 of ", "wrong.npy", "2.5"});
+  write(path("text.txt"), "words");
+  expect_refused("scan " + model("gpt2") + " --ids " + ids() + " --text " + path("text.txt"),
+                 {"--text and --ids", "one of them"});
+  expect_refused("scan " + model("gpt2") + " --ids " + ids() + " --layers 9", {"9", "--layers"});
+}
+
+// A model of bytes, trained for a step, so that it can be scanned with a text.
+TEST_F(ScanCommand, CharactersOfSeveralTokensAreShownOnceAndBracketsOfTheTextAreTold) {
+  std::string book;
+  for (int i = 0; i < 900; ++i) book += "Sentence number " + std::to_string(i) + " of the book. ";
+  write(path("book.txt"), book);
+  ASSERT_EQ(run("train lm --text " + path("book.txt") +
+                " --tokenizer bytes --norm center --steps 1 --context 64 --quiet --out " + path("lm"))
+                .code,
+            0);
+  write(path("text.txt"), "a字[b] é{c}\\ and and and so on, one more word, and another");
+  const std::string call = "scan " + path("lm/models/center-seed11") + " --text " + path("text.txt") +
+                           " --space head --out " + path("run");
+  const Outcome outcome = run(call);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::size_t at = outcome.out.find("By layer and head");
+  ASSERT_NE(at, std::string::npos) << outcome.out;
+  const std::string legend_and_text = outcome.out.substr(at);
+  EXPECT_NE(legend_and_text.find("brackets and backslashes of the text itself with a backslash"),
+            std::string::npos)
+      << legend_and_text;
+  const std::string text = legend_and_text.substr(legend_and_text.find('\n') + 1);
+  for (const char* character : {"字", "é"}) {
+    EXPECT_NE(text.find(character), std::string::npos) << text;
+    EXPECT_EQ(text.find(character), text.rfind(character)) << text;
+  }
+  for (const char* own : {"\\[", "\\]", "\\{", "\\}", "\\\\"})
+    EXPECT_NE(text.find(own), std::string::npos) << own << " in " << text;
+  // Without marks and escapes it is the text.
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\')
+      plain += text[++i];
+    else if (std::string("[]{}").find(text[i]) == std::string::npos)
+      plain += text[i];
+  }
+  EXPECT_EQ(plain.substr(0, plain.find_last_not_of('\n') + 1), read(path("text.txt")));
+  const auto window = read_json(path("run/results.json"))["windows"][0];
+  std::string joined;
+  for (const auto& token : window["tokens"]) joined += token.get<std::string>();
+  EXPECT_EQ(joined, read(path("text.txt")));
+  EXPECT_EQ(window["tokens"].size(), window["ids"].size());
+  EXPECT_NE(read(path("run/report.html")).find("next token of the same character"), std::string::npos);
 }
 
 TEST_F(ScanCommand, ARunInItsPlaceLeavesNoTracesBehind) {

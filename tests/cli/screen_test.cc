@@ -2,9 +2,12 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 
+#include "normscope/tensor_file.h"
 #include "support/program.h"
 
 namespace normscope {
@@ -91,6 +94,97 @@ TEST_F(Screen, TablesAreStackedWhereTheyDoNotFit) {
   EXPECT_EQ(named, 2u) << outcome.out;  // each block says whose it is
   for (const char* column : {"tokens", "diameter", "radius"})
     EXPECT_NE(outcome.out.find(column), std::string::npos) << column;
+}
+
+TEST_F(Screen, LinesOfEveryCommandFitNarrowScreens) {
+  // 40 keys, of which most are inside, in two dimensions.
+  std::vector<double> values;
+  for (int i = 0; i < 40; ++i) {
+    values.push_back(i % 7 - 3 + 0.01 * i);
+    values.push_back(i % 5 - 2 - 0.02 * i);
+  }
+  write_npy(path("k.npy"), {"", DType::float64, {40, 2}, values});
+  write_npy(path("bias.npy"), {"", DType::float64, {40}, std::vector<double>(40, 0.5)});
+  const std::string file = path("k.npy");
+  write(path("ids.txt"), "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3");
+  const std::string on_ids = NORMSCOPE_SOURCE "/tests/golden/models/gpt2 --ids " + path("ids.txt");
+  for (const std::string& call :
+       {"keys " + file + " --advice --exact --prefix --query-norm 3",
+        "keys " + file + " --bias " + path("bias.npy"), "vocab " + file + " --advice",
+        std::string("train majority --steps 2 --seeds 2 --samples 100 --classes 5"),
+        std::string("mask causal --n 40"), std::string("heatmap --n 3:30 --d 3,4 --draws 2"),
+        std::string("collapse --layers 3 --tokens 8 --dim 8 --mask full causal"),
+        std::string("equilibria --tokens 3 --dim 3 --starts 20 --steps 20 --angles 36"),
+        "ablate " + on_ids + " --prompts 2", "scan " + on_ids}) {
+    const Outcome wide = run(call + " --quiet");
+    ASSERT_EQ(wide.code, 0) << wide.err;
+    for (const char* columns : {"60", "10"}) {
+      ::setenv("COLUMNS", columns, 1);
+      const Outcome narrow = run(call + " --quiet");
+      ::unsetenv("COLUMNS");
+      ASSERT_EQ(narrow.code, 0) << narrow.err;
+      std::istringstream lines(narrow.out);
+      for (std::string line; std::string(columns) == "60" && std::getline(lines, line);) {
+        if (line.find('/') == std::string::npos) {  // a path cannot be broken
+          EXPECT_LE(width(line), 60u) << call << ": " << line;
+        }
+      }
+    }
+  }
+  const std::string text = run("keys " + file + " --bias " + path("bias.npy")).out;
+  EXPECT_NE(text.substr(0, text.find('\n')).find("score offsets of " + path("bias.npy")), std::string::npos)
+      << text;
+}
+
+TEST_F(Screen, HelpIsInLinesThatFitAndSaysTheSame) {
+  for (const std::string call : {"--help", "keys --help", "train lm --help"}) {
+    const auto words = [](const std::string& text) {
+      std::istringstream all(text);
+      return std::vector<std::string>{std::istream_iterator<std::string>(all), {}};
+    };
+    const std::string wide = run(call).out;
+    for (const std::size_t columns : {50, 80}) {
+      ::setenv("COLUMNS", std::to_string(columns).c_str(), 1);
+      const std::string narrow = run(call).out;
+      ::unsetenv("COLUMNS");
+      EXPECT_EQ(words(narrow), words(wide));
+      std::istringstream lines(narrow);
+      for (std::string line; std::getline(lines, line);)
+        if (line.find('/') == std::string::npos) {  // a path cannot be broken
+          EXPECT_LE(width(line), columns) << line;
+        }
+    }
+  }
+}
+
+TEST_F(Screen, ColumnsOfSharesAreOnTheRight) {
+  std::vector<double> values;  // a circle of 2999 and its centre
+  for (int i = 0; i < 2999; ++i) {
+    values.push_back(std::cos(2 * 3.14159265358979 * i / 2999));
+    values.push_back(std::sin(2 * 3.14159265358979 * i / 2999));
+  }
+  values.insert(values.end(), {0, 0});
+  write_npy(path("circle.npy"), {"", DType::float64, {3000, 2}, values});
+  const Outcome outcome = run("keys " + path("circle.npy") + " --margin bound");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("2999  > 99.9 %"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("   1   < 0.1 %"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("100.0 %"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Screen, AReaderWhoHasSeenEnoughIsNoFailure) {
+  std::vector<double> values;
+  for (int i = 0; i < 4000; ++i) values.push_back(i * i % 101);
+  write_npy(path("k.npy"), {"", DType::float64, {1000, 4}, values});
+  const std::string command = "{ \"" NORMSCOPE_PROGRAM "\" keys " + path("k.npy") +
+                              " --json --margin bound --out " + path("run") + " --quiet; echo $? >" +
+                              path("code") + "; } 2>" + path("said") + " | head -c 5 >" + path("seen");
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(read(path("seen")).size(), 5u);
+  EXPECT_EQ(read(path("said")), "");
+  EXPECT_EQ(read(path("code")), "141\n");  // as of programs that SIGPIPE ends
+  EXPECT_EQ(read_json(path("run/results.json"))["sets"][0]["n"], 1000);
+  EXPECT_NE(read(path("run/report.html")).find("</html>"), std::string::npos);
 }
 
 }  // namespace

@@ -365,7 +365,7 @@ TEST_F(TrainCommand, OneProcessWritesAtATime) {
   const Outcome second = run(resume());
   ::kill(first, SIGKILL);
   wait(first);
-  expect_sentence(second, 2, {"Another process", kLog, "wait"});
+  expect_sentence(second, 2, {"is in use by process " + std::to_string(first), path("run"), "wait"});
 }
 
 TEST_F(TrainCommand, WrongCallsAreRefused) {
@@ -408,7 +408,8 @@ TEST_F(TrainCommand, OnlyATrainingCanBeResumed) {
   write(path("odd/config.json"), R"({"program": 3})");
   write(path("list/config.json"), "[]");
   ASSERT_EQ(run("heatmap --n 3 --d 2 --draws 1 --quiet --out " + path("heatmap")).code, 0);
-  for (const char* name : {"missing", "file", "foreign", "odd", "list"})
+  expect_refused("train majority --resume " + path("missing"), {path("missing"), "does not exist", "--out"});
+  for (const char* name : {"file", "foreign", "odd", "list"})
     expect_refused("train majority --resume " + path(name), {path(name), "config.json", "--out"});
   expect_refused("train majority --resume " + path("heatmap"),
                  {path("heatmap"), "heatmap", "train majority"});

@@ -6,7 +6,7 @@ In ```console blocks a line that begins with "$ " is a command, "> " continues i
 prints, standard error included. "…" stands for any text in a line, and a line that is only "…" for any lines; times
 ("0.0003 s") need not agree. No lines below: whatever it prints is fine. A command must succeed, unless the next one is
 "echo $?" and shows the code. A trailing "# not run: reason" skips a command. The blocks of a page share a directory
-that is empty at first. ```python blocks are run there too, ```cpp blocks are compiled, ```json blocks must be JSON.
+that is empty at first, but for a link to examples/ where a page names it. ```python blocks are run there too, ```cpp blocks are compiled, ```json blocks must be JSON.
 
 Then the JSON that the program prints is held against the schemas in docs/, and their fields against the page that explains
 them.
@@ -227,7 +227,8 @@ SENTIMENT_CALLS = [f"--data reviews.tsv {SMALL_REVIEWS} --steps 10 --norm none,l
                    f"--corpus grammar {SMALL_REVIEWS} --steps 4 --test-texts 20",
                    (f"--data reviews.tsv {SMALL_REVIEWS} --steps 10 --learning-rate 1e38", 1)]
 PAPER_CALLS = ["--only fig1ab --seeds 1 --steps 5 --out fig1", "--resume fig1",
-               "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2", "--only fig4,table4 --seeds 1 --text-steps 1 --out text-parts"]
+               "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2", "--only fig4,table4 --seeds 1 --text-steps 1 --out text-parts",
+               "--only wu9 --models none --budget 2m --out pieces", "--only wu9 --models none --pieces pieces/pieces.jsonl --out again"]
 MASK_CALLS = ["full onesided:1 --n 4", "self --n 3"]
 COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 2 --no-spectrum --norm unit --value orthogonal",
                   "--tokens 4 --dim 4 --layers 2 --temperature 1,4 --dropout 0,0.1 --mask self star --samples 2 --start sphere",
@@ -333,6 +334,8 @@ def main():
             directory = pathlib.Path(scratch, str(number))
             directory.mkdir()
             page = Page(path, directory, environment, arguments)
+            if path is not None and "$ python3 examples/" in path.read_text(encoding="utf-8"):
+                directory.joinpath("examples").symlink_to(ROOT / "examples")
             if path is not None:
                 page.run()
             elif not arguments.files:

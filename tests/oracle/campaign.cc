@@ -4,8 +4,9 @@
 // certificate with the exact oracle; then M sets (default 10 000) that lie in a flat up to rounding, of up to
 // D dimensions (default 512), whose rank and verdicts must be those of the flat. Exit code 0: nothing wrong;
 // 1: something is, with the first failures described so that they can be reproduced (--draw INDEX repeats a
-// single draw, --set INDEX a single flat set); 2: wrong call.
+// single draw, --set INDEX a single flat set); 2: wrong call. Started by mpirun, its processes share the draws.
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -15,6 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/join.h"
+#include "core/run_pieces.h"
+#include "normscope/error.h"
 #include "normscope/executor.h"
 #include "oracle/compare.h"
 #include "oracle/flat_sets.h"
@@ -22,6 +26,7 @@
 namespace {
 
 using normscope::Executor;
+using normscope::run_pieces;
 using normscope::oracle::compare_draw;
 using normscope::oracle::compare_flat_set;
 using normscope::oracle::Comparison;
@@ -32,6 +37,21 @@ using normscope::oracle::Tally;
 constexpr std::size_t failures_shown = 5;
 // Fixed, so that the set of draws does not depend on the number of threads.
 constexpr std::uint64_t draws_per_batch = 1024;
+
+// Of a fixed number of draws, so many to a piece.
+template <class Result, class Draw>
+std::vector<Result> draw_batch(const char* name, std::uint64_t first, std::size_t count, std::size_t together,
+                               const Executor& executor, const Draw& draw) {
+  const normscope::PieceWork work{name, std::vector<double>(count / together, 1), false, {}, {}};
+  const auto parts = run_pieces<std::vector<Result>>(executor, work, [&](std::size_t piece, const Executor&) {
+    std::vector<Result> part;
+    for (std::size_t k = piece * together; k < (piece + 1) * together; ++k) part.push_back(draw(first + k));
+    return part;
+  });
+  std::vector<Result> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
 
 struct Call {
   std::uint64_t keys = 1'000'000, flat = 10'000, largest = 512, seed = 1, draw = 0;
@@ -98,17 +118,15 @@ class Progress {
   Clock::time_point start_ = Clock::now(), shown_ = start_;
 };
 
-bool run_flat(const Call& call) {
+bool run_flat(const Call& call, const Executor& executor) {
   constexpr std::uint64_t sets_per_batch = 64;
-  const Executor executor(call.threads);
   Progress progress(call.flat, "flat sets");
   FlatTally total;
-  std::vector<FlatTally> batch(sets_per_batch);
   if (call.single_set) total = compare_flat_set(call.seed, call.draw, call.largest);
   for (std::uint64_t first = 0; first < call.flat && !call.single_set; first += sets_per_batch) {
-    executor.for_each(batch.size(), [&](std::size_t k) {
-      batch[k] = compare_flat_set(call.seed, first + k, call.largest);
-    });
+    auto batch = draw_batch<FlatTally>(
+        "flat sets", first, sets_per_batch, 4, executor,
+        [&](std::uint64_t index) { return compare_flat_set(call.seed, index, call.largest); });
     for (FlatTally& tally : batch) total += std::move(tally);
     progress.show(total.sets);
   }
@@ -124,7 +142,7 @@ bool run_flat(const Call& call) {
   return fine;
 }
 
-int run(const Call& call) {
+int run(const Call& call, const Executor& executor) {
   std::vector<Tally> tallies(key_families().size());
   Tally total;
   std::vector<std::string> failures;
@@ -140,11 +158,11 @@ int run(const Call& call) {
     Comparison comparison = compare_draw(call.seed, call.draw);
     add(comparison);
   } else {
-    const Executor executor(call.threads);
     Progress progress(call.keys, "keys");
-    std::vector<Comparison> batch(draws_per_batch);
     for (std::uint64_t first = 0; total.keys < call.keys; first += draws_per_batch) {
-      executor.for_each(batch.size(), [&](std::size_t k) { batch[k] = compare_draw(call.seed, first + k); });
+      auto batch =
+          draw_batch<Comparison>("draws", first, draws_per_batch, 32, executor,
+                                 [&](std::uint64_t index) { return compare_draw(call.seed, index); });
       for (Comparison& comparison : batch) add(comparison);
       progress.show(total.keys);
     }
@@ -174,6 +192,28 @@ int main(int argc, char** argv) {
                  "INDEX] [--set INDEX]\n");
     return 2;
   }
-  const int result = !call.single_set && (call.keys > 0 || call.single) ? run(call) : 0;
-  return call.single || run_flat(call) ? result : 1;
+  std::atomic<bool> stop = false;
+  try {
+    const auto job = normscope::cluster::join_job(stop);
+    normscope::cluster::Ending ending;
+    try {
+      job->require_same(normscope::cluster::sameness({argv + 1, argv + argc}));
+      if (!job->first() && (std::freopen("/dev/null", "w", stdout) == nullptr ||
+                            std::freopen("/dev/null", "w", stderr) == nullptr))
+        throw normscope::Error("The standard streams could not be closed.");
+      const Executor executor(call.threads, &stop, job->processes() > 1 ? job.get() : nullptr);
+      ending.code = !call.single_set && (call.keys > 0 || call.single) ? run(call, executor) : 0;
+      if (!call.single && !run_flat(call, executor)) ending.code = 1;
+    } catch (const normscope::Cancelled&) {  // another process says why
+    } catch (const std::exception& error) {
+      ending = {1, error.what()};
+    }
+    return job->end(ending,
+                    [](const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); });
+  } catch (const normscope::cluster::NotTheOneToSpeak& other) {
+    return other.code;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
 }

@@ -164,6 +164,46 @@ TEST(KeyAdvice, OffsetsForAllMakeEveryKeySelectableThatHasNoEqual) {
   }
 }
 
+// Below full rank, on the coordinates that are kept: in a plane through the origin a multiple of a key stays in it.
+TEST(KeyAdvice, FactorsAreToldInAFlatThatHoldsTheOrigin) {
+  Random random(22);
+  std::size_t seen = 0;
+  for (int draw = 0; draw < 40; ++draw) {
+    const std::size_t n = 6 + random.below(8);
+    const Matrix<double> plane = whole_keys(random, n, 2);
+    for (const double height : {0.0, 32.0}) {
+      Matrix<double> keys(n, 3);
+      for (std::size_t i = 0; i < n; ++i) {
+        keys(i, 0) = plane(i, 0);
+        keys(i, 1) = plane(i, 1);
+        keys(i, 2) = plane(i, 0) + plane(i, 1) + height;
+      }
+      const KeyOptions options;
+      const KeySet set = decide_keys(keys.view(), {}, options, Executor(1));
+      if (set.rank != 2) continue;
+      const SetAdvice advice = advise(keys.view(), {}, set, options, Executor(1));
+      for (std::size_t i = 0; i < n; ++i) {
+        if (!advice.keys[i] || (keys(i, 0) == 0 && keys(i, 1) == 0)) continue;
+        SCOPED_TRACE(testing::Message()
+                     << "draw " << draw << ", key " << i << " of " << n << ", at " << height);
+        const KeyAdvice& said = *advice.keys[i];
+        ASSERT_EQ(said.scale.has_value(), height == 0) << said.without;
+        if (height != 0) {
+          EXPECT_NE(said.without.find("beside the origin"), std::string::npos) << said.without;
+          continue;
+        }
+        ++seen;
+        const double least = said.scale->least;
+        EXPECT_NE(scaled(keys, {}, i, std::max(1.0, down(least - 0x1p-23))), selectable);
+        EXPECT_EQ(scaled(keys, {}, i, up(least + 0x1p-23)), selectable);
+        ASSERT_FALSE(said.scale->witness.empty());
+        EXPECT_TRUE(wins(keys, {}, i, said.scale->witness, said.scale->enough, 0));
+      }
+    }
+  }
+  EXPECT_GT(seen, 50u);
+}
+
 TEST(KeyAdvice, KnownSets) {
   // The middle of a square, with its corners: twice as far out it is a corner's equal, beyond a vertex.
   const Matrix<double> keys(5, 2, {4, 4, 4, -4, -4, 4, -4, -4, 1, 0});

@@ -72,11 +72,19 @@ TEST(Claim, RunsThatTakeSomethingForGrantedMakeItACondition) {
   EXPECT_EQ(verdict_of(judgement_of({.holds = above(kHigh, 0.5), .granted = "less is enough"})),
             "holds only if less is enough");
   EXPECT_EQ(judgement_of({.holds = above(kLow, 0.5), .granted = "less is enough"}).holds, Holds::no);
-  const Judgement spared = judgement_of(
-      {.holds = above(kLow, 0.5), .granted = "less is enough", .refutable = false, .afterword = " Last."});
-  EXPECT_EQ(spared.holds, Holds::open);
-  EXPECT_NE(spared.why.find("speak against it"), std::string::npos) << spared.why;
-  EXPECT_NE(spared.why.find("unless less is enough. Last."), std::string::npos) << spared.why;
+}
+
+// A stand-in settles its own sentence, for and against.
+TEST(Claim, AStandInIsWhatTheVerdictIsAbout) {
+  EXPECT_EQ(verdict_of(judgement_of({.holds = above(kHigh, 0.5), .stand_in = "minilm"})),
+            "for minilm: holds");
+  const Judgement against = judgement_of(
+      {.holds = above(kLow, 0.5), .stand_in = "minilm", .not_at_hand = "bert", .afterword = " Last."});
+  EXPECT_EQ(against.holds, Holds::no);
+  EXPECT_EQ(against.verdict, "for minilm: does not hold");
+  EXPECT_EQ(against.not_at_hand, "bert");
+  EXPECT_EQ(against.why, "Why. Last.");
+  EXPECT_EQ(verdict_of(judgement_of({.holds = above(kWide, 0.5), .stand_in = "minilm"})), "open");
 }
 
 TEST(Claim, AQuestionIsAnsweredOnceItCanBe) {

@@ -55,18 +55,19 @@ void expect_current(const std::string& command) {
 
 TEST(GuideOptions, AreWhatOptionsSayOfThemselves) {
   expect_current<cli::Common>("every command");
-  expect_current<KeysOptions>("keys");
-  expect_current<ScanOptions>("scan");
-  expect_current<VocabOptions>("vocab");
+  expect_current<cli::KeptCall<KeysOptions>>("keys");
+  expect_current<cli::KeptCall<ScanOptions>>("scan");
+  expect_current<cli::KeptCall<VocabOptions>>("vocab");
   expect_current<AblateOptions>("ablate");
   expect_current<cli::HeatmapCall>("heatmap");
   expect_current<cli::MaskCall>("mask");
   expect_current<cli::CollapseCall>("collapse");
-  expect_current<EquilibriaOptions>("equilibria");
+  expect_current<cli::KeptCall<EquilibriaOptions>>("equilibria");
   expect_current<cli::TrainingCall<MajorityOptions>>("train majority");
   expect_current<cli::TrainingCall<LanguageOptions>>("train lm");
   expect_current<cli::TrainingCall<SentimentOptions>>("train sentiment");
   expect_current<cli::PaperCall>("paper");
+  expect_current<cli::SubmitCall>("submit");
   expect_current<serve::ServeOptions>("serve");
   expect_current<ReportOptions>("report");
   expect_current<fetch::DataGetOptions>("data get");

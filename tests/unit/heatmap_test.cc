@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "normscope/error.h"
+#include "normscope/keys.h"
 
 namespace normscope {
 namespace {
@@ -51,6 +52,21 @@ TEST(KeyHeatmap, MoreDrawsBeginWithTheSameOnes) {
   const auto more = key_heatmap(grid({15}, {3}, 6), Executor(1)).cells[0];
   EXPECT_LE(few.unselectable, more.unselectable);
   EXPECT_LE(more.unselectable, few.unselectable + 15);
+}
+
+TEST(KeyHeatmap, TheKeysOfADrawAreThoseThatWereDecided) {
+  HeatmapOptions options = grid({12}, {3}, 8);
+  options.norm = parse_norm("center");
+  std::size_t unselectable = 0;
+  for (std::size_t draw = 0; draw < options.draws; ++draw) {
+    const Matrix<double> keys = heatmap_keys(options, 12, 3, draw);
+    KeyOptions deciding;
+    deciding.unit_roundoff = 0x1p-24;
+    unselectable += decide_keys(keys.view(), {}, deciding, Executor(1)).counts.unselectable;
+  }
+  EXPECT_EQ(unselectable, key_heatmap(options, Executor(1)).cells.front().unselectable);
+  EXPECT_THROW(heatmap_keys(options, 0, 3, 0), InputError);
+  EXPECT_THROW(heatmap_keys(options, 12, 3, HeatmapOptions::most_draws), InputError);
 }
 
 TEST(KeyHeatmap, OtherSeedsGiveOtherDraws) {

@@ -317,9 +317,12 @@ TEST(ExactEffort, ADegenerateSetThatDoublesDoNotFinishHasAnEnd) {
   EXPECT_GT(exact.exact_path, 1u);
   std::size_t between_bounds = 0;
   for (std::size_t i = 0; i < exact.n; ++i) {
-    between_bounds += exact.keys[i].margin_at_most.has_value();
-    EXPECT_GE(exact.keys[i].margin_at_most.value_or(exact.keys[i].margin), bound.keys[i].margin * (1 - 1e-6))
-        << i;
+    const std::optional<double> at_most = exact.keys[i].margin_at_most;
+    between_bounds += at_most.has_value();
+    // Both are proven: an upper bound is no smaller than any lower one. A margin found is a lower bound within
+    // 1e-6 of the widest, where the Gram matrix of its keys stopped the search (many of these keys stop between
+    // 1e-12 and 1e-6), and another search may have found one nearer to it.
+    EXPECT_GE(at_most.value_or(exact.keys[i].margin / (1 - 1e-6)), bound.keys[i].margin) << i;
   }
   EXPECT_LE(between_bounds, 1u);
 }

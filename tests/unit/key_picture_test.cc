@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 #include "keys/picture.h"
 #include "normscope/error.h"
+#include "normscope/norm.h"
 #include "support/key_sets.h"
 
 namespace normscope {
@@ -78,6 +80,81 @@ TEST(KeyPicture, WeightsAreASoftmaxAtTheTemperature) {
   EXPECT_NEAR(found.weights[0] + found.weights[1] + found.weights[2], 1, 1e-14);
   EXPECT_EQ(attention_to(keys.view(), query, 1e-3).weights[2], 1);
   EXPECT_THROW(attention_to(keys.view(), query, 0), InputError);
+}
+
+TEST(KeyPicture, RanksCountTheKeysAboveAndShadowsLieOnTheLineOfTheQuery) {
+  const Matrix<double> keys = matrix({{1, 0}, {0, 1}, {3, 4}, {1, 0}});
+  const double query[] = {2, 0};
+  const Attention found = attention_to(keys.view(), query, 1);
+  EXPECT_EQ(found.ranks, (std::vector<std::size_t>{2, 4, 1, 2}));
+  EXPECT_EQ(found.shadows.values(), (std::vector<double>{1, 0, 0, 0, 3, 0, 1, 0}));
+  const double zero[] = {0, 0};
+  EXPECT_EQ(attention_to(keys.view(), zero, 1).shadows.values(), std::vector<double>(8));
+}
+
+TEST(KeyPicture, NoRandomQueryPutsAHiddenKeyFirst) {
+  Random random(8, 2);
+  for (int round = 0; round < 20; ++round) {
+    const Matrix<double> keys = gaussian(random, 4 + random.below(6), 3);
+    const auto verdicts = verdicts_of(keys);
+    for (std::size_t i = 0; i < keys.rows(); ++i) {
+      const std::size_t rank = best_rank(keys.view(), i, 2000, 1);
+      EXPECT_GE(rank, verdicts[i] == Verdict::unselectable ? 2u : 1u);
+      if (rank == 1) {
+        EXPECT_EQ(verdicts[i], Verdict::selectable);
+      }
+    }
+  }
+  EXPECT_THROW(best_rank(matrix({{1, 0}}).view(), 1, 1, 0), InputError);
+}
+
+TEST(KeyPicture, TheSphereShowsTheWinnerOfTheDirectionUnderEachPixel) {
+  Random random(5, 3);
+  const Matrix<double> keys = gaussian(random, 7, 3);
+  constexpr std::size_t size = 24;
+  const SphereView view{{0, 1, 0}, {0, 0, 1}, {1, 0, 0}};  // the first axis points at the reader
+  const auto won = winners_on_sphere(keys.view(), view, size);
+  ASSERT_EQ(won.size(), size * size);
+  std::size_t inside = 0;
+  for (std::size_t row = 0; row < size; ++row) {
+    for (std::size_t column = 0; column < size; ++column) {
+      const double y = (static_cast<double>(column) + 0.5) / 12 - 1,
+                   z = 1 - (static_cast<double>(row) + 0.5) / 12;
+      const double squared = 1 - y * y - z * z;
+      const std::uint8_t winner = won[row * size + column];
+      if (squared < 0) {
+        EXPECT_EQ(winner, kNobody);
+        continue;
+      }
+      ++inside;
+      const Matrix<double> direction = matrix({{std::sqrt(squared), y, z}});
+      EXPECT_EQ(winner, winners(keys.view(), direction.view())[0]);
+    }
+  }
+  EXPECT_GT(inside, 400u);
+  const Matrix<double> equal = matrix({{1, 2, 3}, {1, 2, 3}});
+  EXPECT_EQ(winners_on_sphere(equal.view(), view, 1), std::vector<std::uint8_t>{kSeveral});
+}
+
+TEST(KeyPicture, KeysOnTheirWayEndWhereTheNormPutsThem) {
+  Random random(6, 4);
+  const Matrix<double> keys = gaussian(random, 9, 3);
+  EXPECT_EQ(partly_normed(keys.view(), 0, 0).values(), keys.values());
+  for (const auto& [name, projected, scaled] :
+       {std::tuple{"center", 1.0, 0.0}, std::tuple{"rmsnorm", 0.0, 1.0}, std::tuple{"layernorm", 1.0, 1.0}}) {
+    Matrix<double> end(9, 3);
+    norm_forward<double>(parse_norm(name), {}, keys.view(), end.view());
+    const Matrix<double> found = partly_normed(keys.view(), projected, scaled);
+    for (std::size_t i = 0; i < found.values().size(); ++i)
+      EXPECT_NEAR(found.values()[i], end.values()[i], 1e-14) << name;
+  }
+  // Half of the way: half of the mean is left.
+  const Matrix<double> half = partly_normed(keys.view(), 0.5, 0);
+  for (std::size_t i = 0; i < 9; ++i) {
+    const auto mean = [&](const Matrix<double>& of) { return (of(i, 0) + of(i, 1) + of(i, 2)) / 3; };
+    EXPECT_NEAR(mean(half), mean(keys) / 2, 1e-15);
+  }
+  EXPECT_THROW(partly_normed(keys.view(), 1.5, 0), InputError);
 }
 
 TEST(KeyPicture, KeysOfAPlaneAreShownWhole) {

@@ -386,6 +386,19 @@ TEST(RankPolicy, FewKeysInManyDimensionsThatWereRoundedOnceHaveTheRankOfTheirFac
       }
 }
 
+TEST(RankPolicy, ThreeKeysOfAnOuterProductThatWasRoundedOnceLieOnALine) {
+  for (std::size_t d : {128, 512})
+    for (std::uint64_t draw = 0; draw < 20; ++draw) {
+      Random random(draw);
+      Matrix<double> keys = product<float>(random, 3, 1, d);
+      for (std::size_t i = 0; i < 3; ++i)
+        for (double& value : keys[i]) value = rounded_to(value, 0x1p-11);
+      KeyOptions options;
+      options.unit_roundoff = 0x1p-11;
+      EXPECT_EQ(decide(keys, {}, options).rank, 1u) << d << ", draw " << draw;
+    }
+}
+
 TEST(RankPolicy, AKeyOutOfAnExactFlatKeepsItsDirectionHoweverFewTheOthers) {
   for (std::size_t n : {3, 12, 40}) {
     Matrix<double> keys(n, 30);
@@ -534,6 +547,83 @@ TEST(RankPolicy, ASmallKeyKeepsADirectionOfItsOwn) {
   }
 }
 
+// With few keys more than dimensions of their flat, one that is out of it takes the flat that fits them all along.
+TEST(RankPolicy, AKeyOutOfAFlatThatItDragsKeepsItsDirection) {
+  for (const auto& [n, d, rank] :
+       {std::tuple<std::size_t, std::size_t, std::size_t>{20, 16, 9}, {60, 64, 40}})
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
+      Random random(seed);
+      Matrix<double> keys(n, d);
+      const Matrix<double> left = gaussian(random, n, rank), right = gaussian(random, rank, d - 1);
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c + 1 < d; ++c) {
+          for (std::size_t k = 0; k < rank; ++k) keys(i, c) += left(i, k) * right(k, c);
+          keys(i, c) = rounded_to(keys(i, c), 0x1p-24);
+        }
+      // A last column that is the sum of two others, but for one key.
+      for (std::size_t i = 0; i < n; ++i) keys(i, d - 1) = rounded_to(keys(i, 0) + keys(i, 1), 0x1p-24);
+      KeyOptions options;
+      options.unit_roundoff = 0x1p-24;
+      options.margins = Margins::bound;
+      options.certificates = false;
+      EXPECT_EQ(decide(keys, {}, options).rank, rank) << n << ", seed " << seed;
+      keys(3, d - 1) =
+          rounded_to(keys(3, d - 1) + 8000 * 0x1p-24 * std::sqrt(static_cast<double>(d)), 0x1p-24);
+      EXPECT_EQ(decide(keys, {}, options).rank, rank + 1) << n << ", seed " << seed;
+    }
+}
+
+// The error of a decomposition in doubles, some thousand roundings of float64, is no direction beside that of the key.
+TEST(RankPolicy, AKeyOutOfAnExactFlatOfDoublesHasOneDirectionOfItsOwn) {
+  for (const auto& [n, d, rank] :
+       {std::tuple<std::size_t, std::size_t, std::size_t>{30, 16, 3}, {60, 64, 5}, {60, 128, 5}})
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      Random random(seed);
+      Matrix<double> keys(n, d);
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < d; ++c)
+          keys(i, c) =
+              c < rank ? random.normal() : std::ldexp(keys(i, c % rank), static_cast<int>(c % 3) - 1);
+      // Across the flat, in which the columns 0 and `rank` go together.
+      const double ratio = keys(0, rank) / keys(0, 0);
+      const double out = 500 * 0x1p-53 * std::sqrt(static_cast<double>(d)) / std::hypot(1, ratio);
+      keys(7, 0) -= ratio * out, keys(7, rank) += out;
+      KeyOptions options;
+      options.margins = Margins::bound;
+      options.certificates = false;
+      EXPECT_EQ(decide(keys, {}, options).rank, rank + 1) << n << " × " << d << ", seed " << seed;
+    }
+}
+
+// Measured in its own rounding a far smaller key pulls the flat that fits all keys to itself.
+TEST(RankPolicy, AFarSmallerKeyOutOfTheFlatOfTheOthersKeepsItsDirection) {
+  constexpr double kRoundoff = 0x1p-24;
+  for (const double size : {0.05, 0.004})
+    for (const auto& [n, d] : {std::tuple<std::size_t, std::size_t>{12, 4}, {30, 16}, {100, 32}})
+      for (const std::uint64_t seed : {1, 2, 3}) {
+        Random random(seed);
+        // Every second column repeats, twice as large, the one before it.
+        Matrix<double> keys(n, d);
+        for (std::size_t i = 0; i < n; ++i)
+          for (std::size_t c = 0; c < d; c += 2) {
+            keys(i, c) = rounded_to(random.normal() * (i == 3 ? size : 1), kRoundoff);
+            keys(i, c + 1) = 2 * keys(i, c);
+          }
+        KeyOptions options;
+        options.unit_roundoff = kRoundoff;
+        options.margins = Margins::bound;
+        options.certificates = false;
+        EXPECT_EQ(decide(keys, {}, options).rank, d / 2) << size << ", " << n << ", seed " << seed;
+        // By 5000 roundings of its own entries.
+        for (std::size_t c = 1; c < d; c += 2)
+          keys(3, c) =
+              rounded_to(keys(3, c) + (c % 4 == 1 ? 1 : -1) * 5000 * kRoundoff * 2 * size, kRoundoff);
+        const KeySet out = decide(keys, {}, options);
+        EXPECT_EQ(out.rank, d / 2 + 1) << size << ", " << n << ", seed " << seed;
+        EXPECT_EQ(out.keys[3].verdict, kSelectable) << size << ", " << n << ", seed " << seed;
+      }
+}
+
 // A key near the mean that was taken off is small, but errs as the others do.
 TEST(RankPolicy, CentredProductsHaveTheRankOfTheirFactorsBesideASink) {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
@@ -591,6 +681,35 @@ TEST(RobustBelowFullRank, AKeyOffTheFlatByMoreThanItsRoundingIsNotRobustlyUnsele
   const std::vector<double> line = {1, 1, 1.25, 1.25, 1.5, 1.5, 1.75, 1.75, 1.25, off};
   const KeySet doubles = decide_keys({line.data(), 5, 2}, {}, {}, Executor(1));
   EXPECT_FALSE(doubles.keys[4].verdict == Verdict::unselectable && doubles.keys[4].robust);
+}
+
+// Noise that is less than any rounding does not put the key into the flat.
+TEST(RobustBelowFullRank, NoNoiseDoesNotBringAKeyIntoTheFlat) {
+  const std::vector<double> values = {-1,   -1,   1e-14, -1e-14, 4096,  4096,  8192,
+                                      8192, 9000, 9000,  10000,  10000, 16384, 16384};
+  for (const double noise : {0.0, 1e-20}) {
+    KeyOptions options;
+    options.noise = noise;
+    const KeySet set = decide_keys({values.data(), 7, 2}, {}, options, Executor(1));
+    ASSERT_EQ(set.rank, 1u);
+    for (const KeyVerdict& key : set.keys) EXPECT_FALSE(key.verdict == Verdict::unselectable && key.robust);
+  }
+}
+
+// Three keys in a plane: of columns of very different sizes those are kept that hold lengths.
+TEST(KeysBelowFullRank, MarginsAreLengthsThoughColumnsDifferInSize) {
+  for (const double scale : {1e2, 1e4, 1e6, 1e10}) {
+    const std::vector<double> values = {0, -2, 0, 0, 0, -scale, -3 / scale, -3, -2 * scale};
+    const KeySet set = decide_keys({values.data(), 3, 3}, {}, {}, Executor(1));
+    ASSERT_EQ(set.rank, 2u) << scale;
+    // Of key 1 to the line through the others: the cross product over the length, by hand.
+    const double a[3] = {0, 2, -scale}, b[3] = {-3 / scale, -1, -2 * scale};
+    const double cross[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+    const double expected = std::hypot(cross[0], cross[1], cross[2]) / std::hypot(b[0], b[1], b[2]);
+    EXPECT_NEAR(set.keys[1].margin / expected, 1, 1e-6) << scale;
+    EXPECT_FALSE(set.keys[1].margin_at_most) << scale;
+    EXPECT_LE(set.keys[1].margin, expected * (1 + 1e-12)) << scale;
+  }
 }
 
 TEST(RobustBelowFullRank, NoiseIsHeldAgainstTheFinestColumn) {

@@ -84,6 +84,18 @@ TEST(Threads, GiveTheSameBytes) {
   }
 }
 
+TEST(Threads, GiveTheSameBytesInManyDimensions) {
+  Random random(45);
+  const Matrix<double> keys = gaussian(random, 700, 32);
+  const std::vector<double> offsets = gaussian_list(random, 700);
+  KeyOptions options;
+  for (const Margins margins : {Margins::bound, Margins::exact}) {
+    options.margins = margins;
+    expect_same_for_any_threads(keys, {}, options);
+    expect_same_for_any_threads(keys, offsets, options);
+  }
+}
+
 TEST(Threads, GiveTheSameBytesForExactCertificates) {
   Random random(42);
   KeyOptions options;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <sstream>
 
 #include "normscope/executor.h"
@@ -115,45 +116,40 @@ Holds verdict_of_steps(const std::vector<double>& equal, const std::vector<doubl
   return Holds::answered;
 }
 
-// The published loss of LayerNorm itself, as every one of five seeds has it in the mean, with the seeds'
-// scatter.
-TEST(MajorityClaims, ACurveOfTheSameDistributionIsSeldomCalledAMiss) {
-  constexpr std::size_t trials = 400, seeds = 5;
-  std::size_t missed = 0;
-  for (std::size_t trial = 0; trial < trials; ++trial) {
-    Random random(trial, 3);
-    std::vector<MajorityRun> runs;
-    // What one more seed would have been is the published value: the others scatter around the same mean.
-    std::vector<double> centres;
-    for (const PublishedValue& point : published_losses()) {
-      if (std::string_view(point.norm) == "layernorm")
-        centres.push_back(std::log(point.value) - 0.3 * random.normal());
-    }
-    for (std::size_t seed = 0; seed < seeds; ++seed) {
-      MajorityRun run;
-      run.id = {"layernorm", seed};
-      run.step = 6000;
-      run.rows.emplace_back();
-      std::size_t next = 0;
-      for (const PublishedValue& point : published_losses()) {
-        if (std::string_view(point.norm) != "layernorm") continue;
-        MajorityRow row = row_of(std::exp(centres[next++] + 0.3 * random.normal()), 0.9, 50);
-        row.step = point.step;
-        run.rows.push_back(row);
+// Seeds about the published loss of LayerNorm itself, and about twice it.
+TEST(MajorityClaims, ACurveIsTheSameOrAnotherBeyondDoubtOrStaysOpen) {
+  const auto verdicts = [](double factor, double scatter, std::size_t seeds) {
+    std::map<Holds, std::size_t> counts;
+    for (std::size_t trial = 0; trial < 100; ++trial) {
+      Random random(trial, 3);
+      std::vector<MajorityRun> runs;
+      for (std::size_t seed = 0; seed < seeds; ++seed) {
+        MajorityRun run;
+        run.id = {"layernorm", seed};
+        run.step = 6000;
+        run.rows.emplace_back();
+        for (const PublishedValue& point : kPublishedLosses) {
+          if (std::string_view(point.norm) != "layernorm") continue;
+          run.rows.push_back(row_of(factor * point.value * std::exp(scatter * random.normal()), 0.9, 50));
+          run.rows.back().step = point.step;
+        }
+        runs.push_back(std::move(run));
       }
-      runs.push_back(std::move(run));
+      ++counts[claims_of_figure2(runs)[1].holds];
     }
-    for (const Judgement& claim : claims_of_figure2(runs)) {
-      if (claim.claim == "Training loss, with projection (layernorm)") missed += claim.holds == Holds::no;
-    }
-  }
-  EXPECT_LE(missed, trials / 20);
+    return counts;
+  };
+  auto same = verdicts(1, 0.1, 10), other = verdicts(2, 0.1, 10), few = verdicts(1, 0.3, 3);
+  EXPECT_GE(same[Holds::yes] + same[Holds::open], 95u);
+  EXPECT_GE(same[Holds::yes], 80u);
+  EXPECT_GE(other[Holds::no], 95u);
+  EXPECT_GE(few[Holds::open], 90u);
 }
 
 // A curve that misses the published one at its steps and meets it at 14/17 of them.
 TEST(MajorityClaims, TheSecondAxisIsCalledASecondLook) {
-  const std::pair<std::uint64_t, double> rows[] = {{824, 0.75},  {1000, 0.62}, {1647, 0.40}, {2000, 0.34},
-                                                   {2471, 0.30}, {3000, 0.25}, {4118, 0.20}, {5000, 0.16}};
+  const std::pair<std::uint64_t, double> rows[] = {{824, 0.75},  {1000, 0.52}, {1647, 0.40}, {2000, 0.28},
+                                                   {2471, 0.30}, {3000, 0.20}, {4118, 0.20}, {5000, 0.13}};
   std::vector<MajorityRun> runs;
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     MajorityRun run;
@@ -168,7 +164,7 @@ TEST(MajorityClaims, TheSecondAxisIsCalledASecondLook) {
   const Judgement claim = claims_of_figure2(runs)[1];
   EXPECT_EQ(claim.holds, Holds::conditionally) << claim.why;
   EXPECT_NE(claim.why.find("On a second look"), std::string::npos) << claim.why;
-  EXPECT_NE(claim.why.find("95 % for all 8 points on both axes together"), std::string::npos) << claim.why;
+  EXPECT_NE(claim.why.find("4 of them lie near the mean of 5 seeds"), std::string::npos) << claim.why;
 }
 
 TEST(MajorityClaims, RunsThatNeverArriveCount) {

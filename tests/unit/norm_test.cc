@@ -115,6 +115,12 @@ TEST(NormName, CountsMustBeWholeNumbersOfAtLeastOne) {
   }
 }
 
+TEST(NormName, AMisspeltNameIsToldWhatWasMeant) {
+  EXPECT_NE(message_of("layernrom").find("did you mean 'layernorm'?"), std::string::npos);
+  EXPECT_NE(message_of("centre").find("did you mean 'center'?"), std::string::npos);
+  EXPECT_EQ(message_of("batchstatistics").find("did you mean"), std::string::npos);
+}
+
 TEST(LayerNorm, IsTheTextbookFormula) {
   // x = (1, 2, 3, 6): mean 3, σ² = (4 + 1 + 0 + 9)/4 = 3.5.
   NormSpec spec = parse_norm("layernorm");
@@ -478,6 +484,18 @@ TEST(NormErrors, BoundWhatRoundingOfTheInputDoes) {
         if (name == "dyt" && mean > 100) continue;  // tanh has nothing left there
         EXPECT_GT(closest, 0.01) << name << ", eps " << eps << ", mean " << mean;
       }
+}
+
+// (4, 0, 0) of the least numbers may have been (3.5, 0.5, 0.5), whose mean is 1.5 and not 4/3.
+TEST(NormErrors, OfTheLeastNumbersAreStepsOfThem) {
+  const struct {
+    double step, roundoff, smallest;
+  } cases[] = {{0x1p-149, 0x1p-24, 0x1p-150}, {0x1p-1074, 0x1p-53, 0}};
+  for (const auto& [step, roundoff, smallest] : cases) {
+    Matrix<double> row(1, 3);
+    row(0, 0) = 4 * step;
+    EXPECT_GE(norm_errors(parse_norm("center"), row.view(), roundoff, smallest, roundoff)[0], step);
+  }
 }
 
 TEST(NormErrors, OfARowWithoutDirectionAreAnything) {

@@ -35,6 +35,20 @@ TEST(NumberText, SharesAreInPercent) {
   EXPECT_EQ(percent_of(0, 7, 1), "0.0 %");
 }
 
+TEST(NumberText, WhatIsNeitherNoneNorAllIsNotRoundedToIt) {
+  EXPECT_EQ(percent_of(2999, 3000, 1), "> 99.9 %");
+  EXPECT_EQ(percent_of(1, 3000, 1), "< 0.1 %");
+  EXPECT_EQ(percent_of(3000, 3000, 1), "100.0 %");
+  EXPECT_EQ(percent_of(1, 3000, 2), "0.03 %");
+  EXPECT_EQ(percent(0.9996, 0), "> 99 %");
+  EXPECT_EQ(percent(0.9994, 1), "99.9 %");
+  EXPECT_EQ(percent(1e-9, 2), "< 0.01 %");
+  EXPECT_EQ(percent(0.1 + 0.2 + 0.7, 1), "100.0 %");  // all but for rounding
+  EXPECT_EQ(short_percent(0.9999), "> 99 %");
+  EXPECT_EQ(short_percent(0.99999, 4), "> 99.99 %");
+  EXPECT_EQ(short_percent(1), "100 %");
+}
+
 TEST(NumberText, AMeanHasItsIntervalIfThereIsOne) {
   const double three[] = {1, 2, 3};
   EXPECT_EQ(with_interval(mean_interval(three), 2), "2.00 ± 2.48");
@@ -85,7 +99,7 @@ TEST(NumberText, NeverWritesNan) {
 
 TEST(NumberText, SharesAreNoPowersOfTen) {
   EXPECT_EQ(short_percent(1), "100 %");
-  EXPECT_EQ(short_percent(0.999), "100 %");
+  EXPECT_EQ(short_percent(0.999), "> 99 %");
   EXPECT_EQ(short_percent(0.5), "50 %");
   EXPECT_EQ(short_percent(0.0114), "1.1 %");
   EXPECT_EQ(short_percent(0.000123), "0.012 %");

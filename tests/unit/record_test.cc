@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -32,7 +33,10 @@ class Record : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << text;
   }
   static std::size_t entries(const fs::path& path) {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::count_if(fs::directory_iterator(path), fs::directory_iterator(), [](const auto& entry) {
+          return entry.path().filename() != ".normscope-lock";
+        }));  // of a run that lives
   }
 
   const TemporaryDirectory temporary_;

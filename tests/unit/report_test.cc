@@ -72,7 +72,7 @@ TEST(Report, FiguresAreNamedDescribedAndListed) {
     page.figures.push_back(figure);
   }
   const std::string html = render_html(page);
-  EXPECT_EQ(count(html, "<nav aria-label=\"Contents\">"), 1u);
+  EXPECT_EQ(count(html, "<nav class=\"contents\" aria-label=\"Contents\">"), 1u);
   for (const char* id : {"same", "same-2", "same-3", "same-4"}) {
     EXPECT_EQ(count(html, "<figure id=\"" + std::string(id) + "\""), 1u) << id;
     EXPECT_EQ(count(html, "href=\"#" + std::string(id) + "\""), 1u) << id;
@@ -120,7 +120,7 @@ TEST(HeatmapSvg, DrawsEveryCellOnce) {
   EXPECT_EQ(count(svg, "<title>"), 12u);
   EXPECT_EQ(count(svg, "&lt;c&gt;"), 2u);
   EXPECT_EQ(count(svg, "n &lt;keys&gt;"), 2u);
-  EXPECT_EQ(count(svg, "0 everywhere"), 1u);
+  EXPECT_EQ(count(svg, "0 in every cell"), 1u);
 }
 
 TEST(HeatmapSvg, ExactlyZeroHasAColourOfItsOwn) {
@@ -174,8 +174,9 @@ HeatmapRun run_with(std::size_t unselectable, std::size_t robust) {
 }
 
 TEST(HeatmapPage, TheVerdictFollowsTheNumbers) {
-  EXPECT_NE(heatmap_verdict(run_with(0, 0)).find("\u201d holds on"), std::string::npos);
-  EXPECT_NE(heatmap_verdict(run_with(2, 0)).find("\u201d holds up to float32 rounding on"),
+  EXPECT_NE(heatmap_verdict(run_with(0, 0)).find("\u201d is not contradicted by these draws"),
+            std::string::npos);
+  EXPECT_NE(heatmap_verdict(run_with(2, 0)).find("\u201d is contradicted by float32 rounding alone"),
             std::string::npos);
   EXPECT_NE(heatmap_verdict(run_with(2, 2)).find("\u201d does not hold on"), std::string::npos);
 }

@@ -161,6 +161,15 @@ TEST(RatioInterval, OfFewIsWhatCanBeSaid) {
   EXPECT_EQ(of_six.estimate.high, kNever);
 }
 
+TEST(RankCorrelation, IsSpearmans) {
+  const std::vector<double> a = {1, 2, 3, 4, 5}, b = {10, 100, 1000, 1e4, 1e5}, c = {5, 6, 7, 8, 7};
+  EXPECT_DOUBLE_EQ(rank_correlation(a, b), 1);
+  EXPECT_NEAR(rank_correlation(a, c), 0.8207826816681233, 1e-15);  // scipy.stats.spearmanr
+  EXPECT_NEAR(rank_correlation(c, std::vector<double>{-5, -6, -7, -8, -7}), -1, 1e-15);
+  EXPECT_TRUE(std::isnan(rank_correlation(a, std::vector<double>(5, 1.0))));
+  EXPECT_TRUE(std::isnan(rank_correlation({}, {})));
+}
+
 TEST(MeanDifference, IsOfPairs) {
   // Samples differ by far more than the two do.
   const std::vector<double> a = {1, 10, 100}, b = {1.5, 10.6, 100.4};

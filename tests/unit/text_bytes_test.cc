@@ -68,6 +68,8 @@ TEST(BinaryFiles, AreNamedAsWhatTheyAre) {
     const std::string packed = compressed(bytes, ARCHIVE_FILTER_GZIP);
     expect_mentions(message_of([&] { text_of(directory.file("given.gz", packed)); }), {"holds", name});
   }
+  expect_mentions(message_of([&] { text_of(directory.file("wide.txt", "\xFF\xFEh")); }),
+                  {"wide.txt", "UTF-16", "iconv"});
 }
 
 TEST(CompressedText, IsReadByCorporaAndTables) {

@@ -2,8 +2,10 @@
 // arrow keys, scenes to turn, data as tables, downloads. The figures are drawn already and are complete without any of
 // it; the script finds what it needs in their data-* attributes and in the CSV of each figure.
 import { rememberedTheme, rememberTheme } from '../src/kit/theme';
+import { startContents, startFilters, startSharedFigures } from './cards';
 import { startFigure } from './figure';
 import { hideHint } from './hint';
+import { startLanding } from './landing';
 
 const root = document.documentElement;
 root.classList.add('js');
@@ -43,3 +45,11 @@ addEventListener('keydown', event => {
   if (event.key === 'Escape') hideHint();
 });
 addEventListener('scroll', hideHint, { passive: true });
+
+const show = startFilters(),
+  fetchFigure = startSharedFigures();
+startContents();
+startLanding(place => {
+  show(place);
+  fetchFigure(place);
+});

@@ -52,10 +52,11 @@ export class Plot implements Part {
   ) {
     const [left, top, right, bottom] = numbers(panel.dataset.frame) as [number, number, number, number];
     const logs = panel.dataset.log!,
+      counts = panel.dataset.whole ?? '',
       ends = (text: string | undefined): [number, number] => numbers(text) as [number, number];
     this.box = { x: left, y: top, width: right - left, height: bottom - top };
-    this.x = new Axis(ends(panel.dataset.x), logs.includes('x'), left, right);
-    this.y = new Axis(ends(panel.dataset.y), logs.includes('y'), bottom, top);
+    this.x = new Axis(ends(panel.dataset.x), logs.includes('x'), left, right, counts.includes('x'));
+    this.y = new Axis(ends(panel.dataset.y), logs.includes('y'), bottom, top, counts.includes('y'));
     this.plot = panel.querySelector('.plot')!;
     this.drawn = [...this.plot.querySelectorAll<SVGElement>('.line, .band, .bars')].map(element => ({
       element,

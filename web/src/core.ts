@@ -1,11 +1,15 @@
 // The C++ core, compiled to WebAssembly by web/wasm. Every arithmetic the page shows is done there.
-import createModule from '../../build-wasm/normscope.mjs';
+import createModule, { packed } from '../../build-wasm/normscope.mjs';
 
 // Functions bound in web/wasm/*.cc, by name. Each view states the types of those it calls.
 export type Core = Record<string, (...args: never[]) => unknown>;
 
-export function loadCore(): Promise<Core> {
-  return createModule() as Promise<Core>;
+// The page carries the WebAssembly packed, as text (vite.config.ts).
+export async function loadCore(): Promise<Core> {
+  const bytes = Uint8Array.from(atob(packed), character => character.charCodeAt(0));
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const wasmBinary = await new Response(unpacked).arrayBuffer();
+  return createModule({ wasmBinary }) as Promise<Core>;
 }
 
 // Calls a bound function. A C++ exception arrives as { error: sentence } (see bridge.h) and is thrown here as an

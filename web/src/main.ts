@@ -5,12 +5,13 @@ import { addressOf, parseAddress } from './address';
 import { rememberTheme } from './kit/theme';
 import type { State, View } from './view';
 
+import explain from './explain/explain';
 import collapse from './views/collapse';
 import equilibria from './views/equilibria';
 import majority from './views/majority';
 import select from './views/select';
 
-const views: View[] = [select, collapse, equilibria, majority];
+const views: View[] = [explain, select, collapse, equilibria, majority];
 
 const root = document.getElementById('view')!;
 const tabs = document.getElementById('tabs')!;
@@ -41,7 +42,8 @@ function stateOf(view: View, changed: (() => void)[]): State {
 function show(core: Core): void {
   if (mounted && location.hash === shown) return;
   const { id } = parseAddress(location.hash);
-  const view = views.find(candidate => candidate.id === id) ?? views[0];
+  // Without an address the explanation; an unknown one is told in Select, as it always was.
+  const view = views.find(candidate => candidate.id === id) ?? (id === '' ? explain : select);
   shown = location.hash;
   if (mounted?.view === view && mounted.changed.length > 0) {
     for (const callback of mounted.changed) callback();
@@ -55,7 +57,8 @@ function show(core: Core): void {
     if (tab.id === `tab-${view.id}`) tab.setAttribute('aria-current', 'page');
     else tab.removeAttribute('aria-current');
   }
-  document.title = `${view.label} · Normscope`;
+  document.title = view === explain ? 'Some keys can never be selected · Normscope' : `${view.label} · Normscope`;
+  document.body.dataset.view = view.id;
   try {
     mounted.unmount = view.mount(root, { core, state: stateOf(view, changed) });
   } catch (error) {

@@ -1,18 +1,22 @@
 #pragma once
-// What the core uses of C++20 and the libc++ of Emscripten 3.1 does not have yet.
+// What the core uses of C++20 and the libc++ of Emscripten does not have, or not in every release.
+#include <bit>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <string>
+#include <version>
 
 namespace std {
 
+#ifndef __cpp_lib_bit_cast
 template <class To, class From>
 constexpr To bit_cast(const From& from) noexcept {
   static_assert(sizeof(To) == sizeof(From));
   return __builtin_bit_cast(To, from);
 }
+#endif
 
 // A decimal number at the start of [first, last), as the standard has it: no white space, no '+', no "0x".
 inline from_chars_result from_chars(const char* first, const char* last, double& value) {

@@ -5,6 +5,7 @@
 //                   evaluateEvery, seed})
 //   training.advance(milliseconds)    trains for about that long; returns what the last evaluations recorded
 //   training.delete()
+//   core.majorityPublished()          what the paper published, to be drawn beside it
 //
 // `normscope train majority` with the same options does the same steps.
 #include "normscope/majority.h"
@@ -16,6 +17,7 @@
 #include <string>
 
 #include "bridge.h"
+#include "paper/published_majority.h"
 
 namespace normscope::web {
 namespace {
@@ -47,6 +49,27 @@ val rows_of(std::span<const MajorityRow> rows) {
                    row.test.sequence_accuracy, row.angle_mean, row.angle_sd, row.test.attention_distance});
   }
   return numbers(values);
+}
+
+val marks_of(std::span<const PublishedValue> values) {
+  val list = val::array();
+  for (const PublishedValue& each : values) {
+    val mark = val::object();
+    mark.set("norm", std::string(each.norm));
+    mark.set("x", static_cast<double>(each.step));
+    mark.set("y", each.value);
+    list.call<void>("push", mark);
+  }
+  return list;
+}
+
+// What the paper's figures show, in d = 8.
+val published() {
+  val result = val::object();
+  result.set("losses", marks_of(kPublishedLosses));
+  result.set("angles", marks_of(kPublishedAngles));
+  result.set("accuracies", marks_of(kPublishedAccuracies));
+  return result;
 }
 
 class Training {
@@ -120,4 +143,5 @@ EMSCRIPTEN_BINDINGS(majority) {
       .constructor<>()
       .function("start", &normscope::web::Training::start)
       .function("advance", &normscope::web::Training::advance);
+  emscripten::function("majorityPublished", &normscope::web::published);
 }

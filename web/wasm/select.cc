@@ -1,6 +1,7 @@
 // Bindings of the view Select: files, norms, verdicts, attention weights, and what its pictures show.
 #include <algorithm>
 
+#include "answers.h"
 #include "bridge.h"
 #include "keys/picture.h"
 #include "normscope/keys.h"
@@ -10,58 +11,6 @@
 
 namespace normscope::web {
 namespace {
-
-template <class Index>
-val indices(const std::vector<Index>& list) {
-  val result = val::array();
-  for (std::size_t i = 0; i < list.size(); ++i) result.set(i, list[i]);
-  return result;
-}
-
-val terms(const std::vector<CoverTerm>& cover) {
-  val list = val::array();
-  for (std::size_t i = 0; i < cover.size(); ++i) {
-    val term = val::object();
-    term.set("index", cover[i].index);
-    term.set("weight", cover[i].weight);
-    list.set(i, term);
-  }
-  return list;
-}
-
-val counts(const KeyCounts& count) {
-  val result = val::object();
-  result.set("selectable", count.selectable);
-  result.set("tied", count.tied);
-  result.set("unselectable", count.unselectable);
-  result.set("undecided", count.undecided);
-  return result;
-}
-
-val verdict(const KeyVerdict& key) {
-  val result = val::object();
-  result.set("verdict", std::string(name_of(key.verdict)));
-  result.set("robust", key.robust);
-  result.set("margin", key.margin);
-  result.set("depth", key.depth);
-  result.set("witness", numbers(key.witness));
-  result.set("exactWitness", indices(key.exact_witness));
-  result.set("cover", terms(key.cover));
-  result.set("tiedWith", indices(key.tied_with));
-  result.set("exactPath", key.exact_path);
-  return result;
-}
-
-val set_of(const KeySet& set) {
-  val result = val::object();
-  result.set("rank", set.rank);
-  result.set("counts", counts(set.counts));
-  result.set("robustCounts", counts(set.robust_counts));
-  val list = val::array();
-  for (std::size_t i = 0; i < set.keys.size(); ++i) list.set(i, verdict(set.keys[i]));
-  result.set("keys", list);
-  return result;
-}
 
 // keys: n × d. unit_roundoff: of the dtype the keys came in.
 val decide(const val& keys, std::size_t n, std::size_t d, double unit_roundoff) {
@@ -160,31 +109,14 @@ val fan(const val& keys, std::size_t n, const val& verdicts) {
     std::vector<Verdict> kinds;
     for (const double kind : doubles(verdicts)) kinds.push_back(static_cast<Verdict>(static_cast<int>(kind)));
     if (kinds.size() != n) throw InputError("The page passed a verdict for another number of keys.");
-    val arcs = val::array(), polygon = val::array();
-    std::size_t count = 0;
-    for (const WinnerArc& each : winner_fan(rows.view(), kinds)) {
-      val arc = val::object();
-      arc.set("keys", indices(each.keys));
-      arc.set("from", each.from);
-      arc.set("to", each.to);
-      arcs.set(count, arc);
-      polygon.set(count++, each.keys.front());
-    }
-    val result = val::object();
-    result.set("arcs", arcs);
-    result.set("polygon", polygon);
-    return result;
+    return fan_of(winner_fan(rows.view(), kinds));
   });
 }
 
 val edges_of_hull(const val& keys, std::size_t n) {
   return answer([&] {
     const Matrix<double> rows = matrix(keys, n, 3);
-    val edges = val::array();
-    std::size_t count = 0;
-    for (const auto& [first, second] : hull_edges(rows.view()))
-      edges.set(count++, indices(std::vector<std::size_t>{first, second}));
-    return edges;
+    return pairs(hull_edges(rows.view()));
   });
 }
 

@@ -19,6 +19,7 @@ export class Axis {
     readonly log: boolean,
     readonly from: number,
     readonly to: number,
+    readonly counts = false, // has ticks at whole numbers only; not with log
   ) {
     this.all = this.seen = (log ? scaleLog : scaleLinear)(ends, [from, to]);
   }

@@ -27,6 +27,15 @@ export function html<Name extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(name), attributes, children);
 }
 
+// A box whose contents may be wider than it: while they are, it takes the focus, so that a keyboard can scroll it.
+export function scrolling(box: HTMLElement): HTMLElement {
+  new ResizeObserver(() => {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute('tabindex');
+  }).observe(box);
+  return box;
+}
+
 // The path of an arc around (x, y), directions in radians against the clock, y of the screen pointing down.
 export function arcPath(x: number, y: number, inner: number, outer: number, from: number, to: number): string {
   // A full circle needs two arcs: one alone would start where it ends.

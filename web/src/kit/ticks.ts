@@ -35,14 +35,15 @@ function linearTick(index: number, step: number, exponent: number, largest: numb
   return powerTick(value, plain(value / powerOfTen(power), power - exponent), power);
 }
 
-function linearTicks(low: number, high: number, fits: Fits): Tick[] {
+function linearTicks(low: number, high: number, fits: Fits, counts = false): Tick[] {
   const largest = Math.max(Math.abs(low), Math.abs(high)),
     first = Math.floor(Math.log10((high - low) / 20));
   for (let exponent = first; exponent < first + 4; ++exponent) {
     for (const factor of [1, 2, 5]) {
       const step = factor * powerOfTen(exponent),
-        found = [],
-        last = Math.floor(high / step + 1e-6);
+        found = [];
+      if (counts && step < 1) continue;
+      const last = Math.floor(high / step + 1e-6);
       for (let index = Math.ceil(low / step - 1e-6); index <= last; ++index)
         found.push(linearTick(index, step, exponent, largest));
       if (fits(found)) return found;
@@ -80,12 +81,13 @@ function logTicks(low: number, high: number, fits: Fits): Tick[] {
 }
 
 export function ticks(axis: Axis, horizontal: boolean): Tick[] {
-  return (axis.log ? logTicks : linearTicks)(...axis.ends(), found =>
+  const fits: Fits = found =>
     found.every((tick, i) => {
       if (i === 0) return true;
       const before = found[i - 1]!;
       const room = horizontal ? Math.max(48, (before.width + tick.width) / 2 + 14) : 30;
       return Math.abs(axis.at(tick.value) - axis.at(before.value)) >= room;
-    }),
-  );
+    });
+  const ends = axis.ends();
+  return axis.log ? logTicks(...ends, fits) : linearTicks(...ends, fits, axis.counts);
 }

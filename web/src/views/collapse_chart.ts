@@ -26,6 +26,7 @@ export interface Panel {
   ticks?: number[]; // of the whole axis
   whole?: boolean; // ticks at whole numbers only
   series: Series[];
+  marks?: { x: number; y: number; colour: string; label: string }[]; // diamonds, as for published values in reports
 }
 
 export interface ChartOptions {
@@ -193,7 +194,21 @@ export function createChart(): { element: SVGSVGElement; draw(options: ChartOpti
     const zoomedIn = x.window !== whole || y.window !== whole,
       id = `${clip}-${panels.length}`;
     if (zoomedIn) pieces.push(svg('clipPath', { id }, svg('rect', { ...box })));
-    pieces.push(svg('g', { 'clip-path': zoomedIn ? `url(#${id})` : null }, ...lines));
+    const marks = (panel.marks ?? []).map(mark =>
+      svg(
+        'path',
+        {
+          d: 'M0 -6L6 0L0 6L-6 0Z',
+          transform: `translate(${x.at(mark.x).toFixed(1)} ${y.at(clamp(mark.y, ...ends)).toFixed(1)})`,
+          fill: 'var(--ground)',
+          stroke: mark.colour,
+          'stroke-width': 2,
+          class: 'published-mark',
+        },
+        svg('title', {}, mark.label),
+      ),
+    );
+    pieces.push(svg('g', { 'clip-path': zoomedIn ? `url(#${id})` : null }, ...lines, ...marks));
     if (last) {
       const along = drawAxis(
         x,

@@ -145,10 +145,10 @@ const view: View = {
     plane.body.setAttribute('role', 'group');
     plane.body.setAttribute(
       'aria-label',
-      'Map of starts. Click to start a trajectory there; arrow keys move the start by 5 degrees, with Shift by 1.',
+      'Map of starts. Click to start a trajectory there; arrow keys move the start by 1 degree, with Shift by 10.',
     );
     plane.body.addEventListener('keydown', event => {
-      const by = event.shiftKey ? 1 : 5;
+      const by = event.shiftKey ? 10 : 1; // as everywhere on the page, Shift goes further
       const turns: Record<string, [number, number]> = {
         ArrowLeft: [-by, 0],
         ArrowRight: [by, 0],

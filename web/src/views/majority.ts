@@ -87,7 +87,16 @@ const view: View = {
       'Training on the majority task',
       'One layer of attention in 3 dimensions learns to name the most frequent token of a sequence. To weigh all tokens alike, a query must score ' +
         'all keys alike: with the projection of LayerNorm, keys lie in the plane orthogonal to 1, and queries tend to 1. The training runs here, in the page. ' +
-        'In 3 dimensions the projection leaves 2 to the keys, which costs loss; the paper compares losses in 8.',
+        'In 3 dimensions, where keys can be seen, the projection leaves 2 to them, which costs loss: rmsnorm ends ahead.',
+    );
+    summary.before(
+      html(
+        'p',
+        { class: 'depth-words' },
+        'The paper compares losses in 8 dimensions: ',
+        html('a', { href: '#explain?section=majority' }, 'watch that training beside the published values'),
+        '.',
+      ),
     );
     const get = (key: string): string => state.get(key, defaults[key]!);
     const camera = {

@@ -20,6 +20,7 @@ import {
   normName,
   numberOf,
   readSetting,
+  stateOf,
   writeSetting,
   type Answer,
   type KeySet,
@@ -28,7 +29,7 @@ import {
 import { presetOf, presets, settingOf } from './select_presets';
 import { csvRows, shown, tableOf, type Listed } from './select_table';
 
-const usualLength = 4; // the end of the slider of magnitudes
+const usualLength = 3; // the end of the slider of magnitudes
 
 const view: View = {
   id: 'select',
@@ -76,6 +77,7 @@ const view: View = {
         if (!found) return;
         closeFile();
         longest = 0;
+        figure.refit();
         change(() => (setting = settingOf(found)));
       },
     );
@@ -346,13 +348,15 @@ const view: View = {
 
     function sentence(set: KeySet, undefinedRows: number): string {
       const n = set.keys.length;
-      const named = (kind: string) => set.keys.flatMap((key, i) => (key.verdict === kind ? [listed().labels[i]!] : []));
+      const named = (state: string) =>
+        set.keys.flatMap((key, i) => (stateOf(key) === state ? [listed().labels[i]!] : []));
       const hidden = named('unselectable'),
-        tied = named('tied');
+        tied = named('tied'),
+        nearly = named('tied up to rounding');
       const list = (names: string[]) =>
         names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
       const parts: string[] = [];
-      if (hidden.length === 0 && tied.length === 0)
+      if (hidden.length === 0 && tied.length === 0 && nearly.length === 0)
         parts.push(
           n === 1
             ? 'One key alone is always selected.'
@@ -364,6 +368,10 @@ const view: View = {
         );
       if (tied.length > 0)
         parts.push(`${list(tied)} ${tied.length === 1 ? 'is' : 'are'} tied: on top of some query, but never alone.`);
+      if (nearly.length > 0)
+        parts.push(
+          `${list(nearly)} ${nearly.length === 1 ? 'is' : 'are'} tied up to rounding: the last digits of the keys decide, not a query.`,
+        );
       if (undefinedRows > 0)
         parts.push(
           `${undefinedRows} ${undefinedRows === 1 ? 'key has' : 'keys have'} nothing to scale and ${undefinedRows === 1 ? 'stays' : 'stay'} at 0.`,
@@ -448,6 +456,7 @@ const view: View = {
       const { id } = parseAddress(location.hash);
       setting = read;
       longest = 0;
+      figure.refit();
       if (id !== '' && id !== view.id) wrong.unshift(`there is no view “${id.slice(0, 24)}”`);
       badLink.hidden = wrong.length === 0;
       badLink.textContent =

@@ -1,12 +1,14 @@
 // The picture of Select: keys before and after the norm, their hull, the query, and around them which key wins in each
 // direction. In the plane the winners are a fan on a circle, in space a small sphere of directions.
-import { call, type Core } from '../core';
+import type { Core } from '../core';
 import { colour } from '../kit/palette';
 import { onRotate, project, unproject, type Camera, type Vector } from '../kit/scene3d';
 import { arcPath, svg } from '../kit/elements';
-import { labelOf, largest, numberOf, type Answer, type Setting } from './select_model';
+import { paintWinners } from './winners';
+import { labelOf, largest, numberOf, stateOf, type Answer, type Setting } from './select_model';
 
-const size = 560,
+const reach = 3, // the end of the slider of magnitudes
+  size = 560,
   centre = size / 2,
   radius = 232,
   ringInner = 246,
@@ -21,6 +23,7 @@ interface Handlers {
 export interface Figure {
   element: SVGSVGElement;
   draw(setting: Setting, answer: Answer): void;
+  refit(): void; // other keys come: the axes may take another scale
 }
 
 // Black where white would be hard to read; the last colour is the ink itself.
@@ -50,7 +53,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
   const camera: Camera = { azimuth: -0.15, elevation: 0.3 };
   let handles: SVGGElement[] = [];
   let current: { setting: Setting; answer: Answer } | undefined;
-  let extent = 2,
+  let extent = 0,
     dragging = false;
 
   const flat = () => current!.setting.d === 2;
@@ -62,11 +65,11 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
 
   onRotate(element, camera, () => current && !flat() && redraw());
 
-  // Steps at which the scale changes, so that it rests while a key is moved a little.
+  // The scale of one set of keys: room for every norm and for the whole way of the slider, so that nothing seems to shrink
+  // because something else grows.
   function fit(setting: Setting, answer: Answer): number {
     const points = [...setting.keys, ...answer.normed, setting.query];
-    const furthest =
-      Math.max(0.5, ...points.map(point => Math.hypot(...point)), setting.scaling ? Math.sqrt(setting.d) : 0) * 1.12;
+    const furthest = Math.max(0.5, Math.sqrt(setting.d), reach, ...points.map(point => Math.hypot(...point))) * 1.06;
     const power = 10 ** Math.floor(Math.log10(furthest));
     return [1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8, 10].find(step => step * power >= furthest)! * power;
   }
@@ -239,46 +242,28 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     return drawn;
   }
 
-  // The sphere of directions, coloured by the winner, turned like the scene.
-  function drawSphere(setting: Setting, answer: Answer): SVGElement[] {
+  // The sphere of directions, coloured by the winner, turned like the scene. A picture of pixels, so that borders are smooth.
+  const canvas = document.createElement('canvas');
+  function drawSphere({ normed }: Answer): SVGElement[] {
     const r = 58,
       x = size - r - 8,
-      y = r + 8,
-      step = 3,
-      places: [number, number][] = [],
-      asked: number[] = [];
-    for (let row = -r + step / 2; row < r; row += step) {
-      for (let column = -r + step / 2; column < r; column += step) {
-        const depth = Math.max(0, r * r - row * row - column * column);
-        if (row * row + column * column > (r + step) ** 2) continue;
-        places.push([column, row]);
-        asked.push(...unproject(camera, [column / r, -row / r, Math.sqrt(depth) / r]));
-      }
-    }
-    const won = call<Float64Array>(
+      y = r + 8;
+    paintWinners(
       core,
-      'winners',
-      answer.normed.flat(),
-      answer.normed.length,
-      setting.d,
-      asked,
-      places.length,
+      canvas,
+      camera,
+      normed,
+      normed.map((_, i) => colour(i)),
     );
     return [
-      svg('clipPath', { id: 'select-sphere' }, svg('circle', { cx: x, cy: y, r })),
-      svg(
-        'g',
-        { 'clip-path': 'url(#select-sphere)', 'shape-rendering': 'crispEdges' },
-        ...places.map(([column, row], i) =>
-          svg('rect', {
-            x: x + column - step / 2,
-            y: y + row - step / 2,
-            width: step,
-            height: step,
-            fill: won[i]! < 0 ? 'var(--line)' : colour(won[i]!),
-          }),
-        ),
-      ),
+      svg('image', {
+        href: canvas.toDataURL(),
+        x: x - r,
+        y: y - r,
+        width: 2 * r,
+        height: 2 * r,
+        'data-testid': 'sphere',
+      }),
       svg(
         'circle',
         { cx: x, cy: y, r, class: 'sphere-edge' },
@@ -341,9 +326,9 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
 
   function redraw(): void {
     const { setting, answer } = current!;
-    if (!dragging) extent = fit(setting, answer);
+    if (!dragging) extent = Math.max(extent, fit(setting, answer));
     back.replaceChildren(...drawBack(setting));
-    directions.replaceChildren(...(setting.d === 2 ? drawFan(setting, answer) : drawSphere(setting, answer)));
+    directions.replaceChildren(...(setting.d === 2 ? drawFan(setting, answer) : drawSphere(answer)));
     middle.replaceChildren(...drawMiddle(setting, answer));
     const wanted = setting.keys.length + 1;
     if (handles.length !== wanted) {
@@ -378,11 +363,24 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
       const verdict = answer.set.keys[which]!.verdict,
         hollow = changed || verdict === 'unselectable';
       handle.setAttribute('aria-label', labelOf(setting, which));
-      handle.setAttribute('aria-valuetext', `${coordinates}, ${verdict}`);
+      const state = stateOf(answer.set.keys[which]!);
+      handle.setAttribute('aria-valuetext', `${coordinates}, ${state}`);
       handle.classList.toggle('chosen', which === setting.chosen);
       handle.replaceChildren(
-        svg('title', {}, `${labelOf(setting, which)}: ${verdict}`),
+        svg('title', {}, `${labelOf(setting, which)}: ${state}`),
         svg('circle', { r: 18, class: 'grip' }),
+        ...(state.startsWith('tied')
+          ? [
+              svg('circle', {
+                r: 14.5,
+                fill: 'none',
+                stroke: colour(which),
+                'stroke-width': 1.6,
+                'stroke-dasharray': '2 2',
+              }),
+              svg('text', { y: 29, class: 'axis-name', 'text-anchor': 'middle' }, state),
+            ]
+          : []),
         ...(which === setting.chosen ? [svg('circle', { r: 14.5, class: 'halo' })] : []),
         svg('circle', {
           r: 11,
@@ -410,6 +408,9 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     draw(setting, answer) {
       current = { setting, answer };
       redraw();
+    },
+    refit() {
+      extent = 0;
     },
   };
 }

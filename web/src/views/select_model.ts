@@ -25,6 +25,11 @@ export interface KeyVerdict {
   exactPath: boolean;
 }
 
+// A verdict that numbers rounding to the same ones could change is a tie as far as anyone can tell.
+export function stateOf({ verdict, robust }: KeyVerdict): KeyVerdict['verdict'] | 'tied up to rounding' {
+  return verdict !== 'tied' && !robust ? 'tied up to rounding' : verdict;
+}
+
 export interface KeySet {
   rank: number;
   counts: Record<KeyVerdict['verdict'], number>;
@@ -69,15 +74,17 @@ export function scaled(values: Float64Array): Float64Array {
 export function compute(core: Core, setting: Setting): Answer {
   const { keys, d, query, temperature } = setting;
   const n = keys.length;
-  const normed = call<{ values: Float64Array; zeroRows: number; constantRows: number }>(
+  const normed = call<{ values: Float64Array; undefinedRows: number; set: KeySet }>(
     core,
-    'normalize',
+    'decideNormed',
     keys.flat(),
     n,
     d,
     normName(setting),
+    2 ** -53,
+    0,
   );
-  const set = call<KeySet>(core, 'decideKeys', normed.values, n, d, 2 ** -53);
+  const { set } = normed;
   const { scores, weights } = call<{ scores: Float64Array; weights: Float64Array }>(
     core,
     'attention',
@@ -99,7 +106,7 @@ export function compute(core: Core, setting: Setting): Answer {
   }
   return {
     normed: rowsOf(normed.values, n, d),
-    undefinedRows: setting.scaling ? normed.zeroRows + normed.constantRows : 0,
+    undefinedRows: setting.scaling ? normed.undefinedRows : 0,
     set,
     scores,
     weights,

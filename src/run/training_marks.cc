@@ -1,10 +1,10 @@
-#include "cli/training_marks.h"
+#include "run/training_marks.h"
 
 #include "paper/majority_measures.h"
 #include "result/json_reader.h"
 #include "result/training.h"
 
-namespace normscope::cli {
+namespace normscope {
 
 TrainingMarks training_marks(const nlohmann::ordered_json& settings) {
   MajoritySettings published;
@@ -25,7 +25,7 @@ TrainingMarks training_marks(const nlohmann::ordered_json& settings) {
       list.push_back({each.norm, static_cast<double>(each.step), each.value, "read off the paper's figure"});
     return list;
   };
-  return {marks(published_losses()), marks(published_accuracies()), marks(published_angles()), {}, {}};
+  return {marks(kPublishedLosses), marks(kPublishedAccuracies), marks(kPublishedAngles), {}, {}};
 }
 
-}  // namespace normscope::cli
+}  // namespace normscope

@@ -1,0 +1,33 @@
+"""The program `normscope`, as the wheel has it or as it lies on the path: python -m normscope keys keys.npy"""
+import os
+import shutil
+import sys
+
+
+def program():
+    """Where it is; None: nowhere."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "normscope")
+    if os.access(beside, os.X_OK):
+        return beside
+    built = os.path.join(os.path.dirname(beside), "..", "..", "..", "normscope")  # build/python/normscope
+    if os.path.isfile(built) and os.access(built, os.X_OK):
+        return os.path.normpath(built)
+    found = shutil.which("normscope")
+    # The console script of this very package would come back here.
+    return None if found is None or _is_script(found) else found
+
+
+def _is_script(path):
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
+
+
+def main():
+    found = program()
+    if found is None:
+        sys.exit("The program normscope was not built with this package: install it with `pip install .`, or build it with `make build`.")
+    os.execv(found, [found, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

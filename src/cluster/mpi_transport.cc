@@ -1,0 +1,139 @@
+// The only file that knows MPI, and of it the C functions that every MPI has.
+#include "cluster/transport.h"
+#include "normscope/error.h"
+
+#ifdef NORMSCOPE_MPI
+#define OMPI_SKIP_MPICXX 1   // NOLINT: the names are MPI's
+#define MPICH_SKIP_MPICXX 1  // NOLINT
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <list>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace normscope::cluster {
+namespace {
+
+constexpr int kMpiTag = 18;
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a part: MPI counts in int
+
+// A message goes as one or several parts: a byte that says whether more follow, the tag, and bytes.
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport() {
+    int given = 0;
+    // One thread makes all calls, this one.
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS)
+      throw Error("MPI could not be started.");
+    int rank = 0, size = 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    rank_ = static_cast<std::size_t>(rank);
+    size_ = static_cast<std::size_t>(size);
+    arriving_.resize(size_);
+  }
+
+  std::size_t rank() const override { return rank_; }
+  std::size_t size() const override { return size_; }
+
+  void send(std::size_t to, Tag tag, std::string bytes) override {
+    for (std::size_t begin = 0; begin == 0 || begin < bytes.size(); begin += kMostBytes) {
+      const std::size_t count = std::min(kMostBytes, bytes.size() - begin);
+      Sending& part = sending_.emplace_back();
+      part.bytes.reserve(count + 2);
+      part.bytes.push_back(begin + count < bytes.size() ? 1 : 0);
+      part.bytes.push_back(static_cast<char>(tag));
+      part.bytes.append(bytes, begin, count);
+      MPI_Isend(part.bytes.data(), static_cast<int>(part.bytes.size()), MPI_BYTE, static_cast<int>(to),
+                kMpiTag, MPI_COMM_WORLD, &part.request);
+    }
+  }
+
+  std::optional<Message> poll() override {
+    forget_sent();
+    int there = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    MPI_Improbe(MPI_ANY_SOURCE, kMpiTag, MPI_COMM_WORLD, &there, &message, &status);
+    if (there == 0) return std::nullopt;
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    std::string part(static_cast<std::size_t>(count), '\0');
+    MPI_Mrecv(part.data(), count, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    if (part.size() < 2) return std::nullopt;
+    const auto from = static_cast<std::size_t>(status.MPI_SOURCE);
+    std::string& whole = arriving_[from];
+    whole.append(part, 2);
+    if (part[0] != 0) return std::nullopt;
+    return Message{from, static_cast<Tag>(part[1]), std::exchange(whole, {})};
+  }
+
+  bool all_sent() const override { return sending_.empty(); }
+
+  void close() override { MPI_Finalize(); }
+  void abort(int code) override {
+    MPI_Abort(MPI_COMM_WORLD, code);
+    std::_Exit(code);
+  }
+
+ private:
+  struct Sending {
+    std::string bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  void forget_sent() {
+    for (auto part = sending_.begin(); part != sending_.end();) {
+      int sent = 0;
+      MPI_Test(&part->request, &sent, MPI_STATUS_IGNORE);
+      part = sent != 0 ? sending_.erase(part) : std::next(part);
+    }
+  }
+
+  std::size_t rank_ = 0, size_ = 1;
+  std::list<Sending> sending_;
+  std::vector<std::string> arriving_;  // parts so far, of each sender
+};
+
+}  // namespace
+
+bool built_with_mpi() {
+  return true;
+}
+
+std::string mpi_name() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int size = 0;
+  MPI_Get_library_version(text, &size);
+  const std::string_view all(text, static_cast<std::size_t>(size));
+  std::string name(all.substr(0, all.find_first_of(",\n")));
+  std::replace(name.begin(), name.end(), '\t', ' ');  // MPICH has one
+  return name;
+}
+
+std::unique_ptr<Transport> join_by_mpi() {
+  return std::make_unique<MpiTransport>();
+}
+
+}  // namespace normscope::cluster
+
+#else
+
+namespace normscope::cluster {
+
+bool built_with_mpi() {
+  return false;
+}
+std::string mpi_name() {
+  return "";
+}
+std::unique_ptr<Transport> join_by_mpi() {
+  throw Error("This program was built without MPI.");
+}
+
+}  // namespace normscope::cluster
+
+#endif

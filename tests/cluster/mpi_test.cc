@@ -1,0 +1,304 @@
+// The program under mpirun: the same bytes for any number of processes, whatever is killed or damaged on the way.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <regex>
+
+#include "normscope/tensor_file.h"
+#include "support/program.h"
+
+namespace normscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+#ifdef NORMSCOPE_MPIRUN
+constexpr const char* kMpirun = NORMSCOPE_MPIRUN;
+#else
+constexpr const char* kMpirun = "";
+#endif
+
+class MpiTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    if (*kMpirun == '\0' || !fs::exists(kMpirun))
+      GTEST_SKIP() << "there is no mpirun, or the build is without MPI";
+    // As root, more processes than cores, and without a network: as tests are run.
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    ::setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    ::setenv("OMPI_MCA_orte_abort_print_stack", "0", 1);
+  }
+
+  pid_t start_command(const std::string& command) const {
+    const std::string line =
+        "cd " + folder_.string() + "; exec " + command + " >" + path(".out") + " 2>" + path(".err");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      ::_exit(127);
+    }
+    return child;
+  }
+  static std::string job(std::size_t processes, const std::string& arguments) {
+    return std::string(kMpirun) + " -n " + std::to_string(processes) + " \"" NORMSCOPE_PROGRAM "\" " +
+           arguments;
+  }
+  Outcome run_job(std::size_t processes, const std::string& arguments) const {
+    return wait(start_command(job(processes, arguments)));
+  }
+  Outcome run_alone(const std::string& arguments) const {
+    return wait(start_command("\"" NORMSCOPE_PROGRAM "\" " + arguments));
+  }
+
+  // Without what a clock says.
+  static std::string timeless(const std::string& text) {
+    static const std::regex times("\"(seconds|ms_per_step|tokens_per_second)\": ?[-+.e0-9]+");
+    return std::regex_replace(text, times, "\"$1\": 0");
+  }
+  static Files timeless_files(const fs::path& directory) {
+    Files files = files_of(directory);
+    std::erase_if(files, [](const auto& each) { return each.first.ends_with(".html"); });
+    for (auto& [name, bytes] : files) bytes = timeless(bytes);
+    return files;
+  }
+
+  void expect_same_for_any_number(const std::string& arguments,
+                                  std::initializer_list<std::size_t> numbers) const {
+    SCOPED_TRACE(arguments);
+    const std::string all = arguments + " --threads 1 --json --quiet";
+    const Outcome alone = run_alone(all + " --out alone");
+    ASSERT_EQ(alone.code, 0) << alone.err;
+    ASSERT_GT(alone.out.size(), 50u);
+    for (const std::size_t processes : numbers) {
+      const std::string out = "of" + std::to_string(processes);
+      const Outcome outcome = run_job(processes, all + " --out " + out);
+      ASSERT_EQ(outcome.code, 0) << processes << ": " << outcome.err;
+      EXPECT_TRUE(timeless(outcome.out) == timeless(alone.out)) << processes << " processes print otherwise";
+      const Files files = timeless_files(folder_ / out), expected = timeless_files(folder_ / "alone");
+      for (const auto& [name, bytes] : expected) {
+        ASSERT_TRUE(files.contains(name)) << name;
+        EXPECT_TRUE(files.at(name) == bytes) << name << " is another with " << processes << " processes";
+      }
+      EXPECT_EQ(files.size(), expected.size());
+      fs::remove_all(folder_ / out);
+    }
+    fs::remove_all(folder_ / "alone");
+  }
+
+  void write_tensor(const std::string& name, std::vector<std::size_t> shape) const {
+    std::size_t size = 1;
+    for (const std::size_t extent : shape) size *= extent;
+    std::mt19937_64 random(size);
+    std::normal_distribution<double> normal;
+    Tensor tensor{"x", DType::float32, std::move(shape), {}};
+    for (std::size_t i = 0; i < size; ++i) tensor.values.push_back(static_cast<float>(normal(random)));
+    write_safetensors(path(name), std::vector<Tensor>{tensor});
+  }
+
+  // Our own sentence, without what mpirun adds.
+  static std::vector<std::string> sentences(const Outcome& outcome) {
+    std::vector<std::string> found;
+    for (std::size_t at = 0; (at = outcome.err.find("normscope: ", at)) != std::string::npos; ++at)
+      found.push_back(outcome.err.substr(at, outcome.err.find('\n', at) - at));
+    return found;
+  }
+  static void expect_one_sentence(const Outcome& outcome, int code, const std::vector<std::string>& facts) {
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    const auto said = sentences(outcome);
+    ASSERT_EQ(said.size(), 1u) << outcome.err;
+    for (const std::string& fact : facts) EXPECT_NE(said[0].find(fact), std::string::npos) << said[0];
+  }
+
+  // Processes of a job that works in that directory.
+  static std::vector<pid_t> ranks_of(pid_t launcher) {
+    std::vector<pid_t> ranks;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename().string();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      const std::string status = read(entry.path() / "stat");
+      const std::size_t after = status.rfind(')');
+      if (after == std::string::npos) continue;
+      int parent = 0;
+      char state = 0;
+      if (std::sscanf(status.c_str() + after + 1, " %c %d", &state, &parent) == 2 && parent == launcher)
+        ranks.push_back(std::stoi(name));
+    }
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+  }
+
+  // Starts a job and kills one of its processes once pieces, or a checkpoint, are kept; whether it had not ended.
+  bool kill_one(std::size_t processes, const std::string& arguments, const fs::path& kept,
+                std::size_t which) const {
+    const pid_t launcher = start_command(job(processes, arguments));
+    bool killed = false;
+    for (int tries = 0; tries < 3000 && !killed; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      int status = 0;
+      if (::waitpid(launcher, &status, WNOHANG) == launcher) return false;
+      if (!fs::exists(folder_ / kept)) continue;
+      const auto ranks = ranks_of(launcher);
+      if (which < ranks.size()) killed = ::kill(ranks[which], SIGKILL) == 0;
+    }
+    wait(launcher);
+    return killed;
+  }
+};
+
+TEST_F(MpiTest, HeatmapIsTheSame) {
+  expect_same_for_any_number("heatmap --n 3:20:4 --d 3:6 --draws 20", {1, 2, 3, 4});
+}
+TEST_F(MpiTest, KeysAreTheSame) {
+  write_tensor("keys.safetensors", {260, 28});
+  expect_same_for_any_number("keys keys.safetensors --margin bound", {1, 2, 3, 4});
+}
+TEST_F(MpiTest, KeysOfFewDimensionsInRoundsAreTheSame) {
+  write_tensor("keys.safetensors", {500, 5});
+  expect_same_for_any_number("keys keys.safetensors --query-norm 3 --prefix --advice --margin bound", {2, 3});
+}
+TEST_F(MpiTest, SetsOfKeysAreTheSame) {
+  write_tensor("keys.safetensors", {12, 30, 4});
+  expect_same_for_any_number("keys keys.safetensors --norm layernorm", {1, 2, 3, 4});
+}
+TEST_F(MpiTest, VocabIsTheSame) {
+  write_tensor("head.safetensors", {400, 26});
+  expect_same_for_any_number("vocab head.safetensors", {1, 2, 3, 4});
+}
+TEST_F(MpiTest, CollapseIsTheSame) {
+  expect_same_for_any_number("collapse --dim 16 --heads 2 --tokens 12 --layers 3 --samples 3", {1, 2, 3, 4});
+  expect_same_for_any_number("collapse --dim 16 --heads 2 --tokens 12 --layers 2 --samples 2 --fresh-weights",
+                             {3});
+}
+TEST_F(MpiTest, EquilibriaAreTheSame) {
+  expect_same_for_any_number("equilibria --starts 200 --tokens 3 --dim 3 --w 3", {1, 2, 3, 4});
+}
+TEST_F(MpiTest, TrainingsAreTheSame) {
+  expect_same_for_any_number(
+      "train majority --steps 60 --norm layernorm,none --seeds 2 --samples 1000 --length 20", {1, 2, 3, 4});
+  const std::string lm =
+      "train lm --corpus grammar --tokenizer bytes --context 32 --batch 2 --layers 1 --steps 8 ";
+  expect_same_for_any_number(lm + "--norm layernorm,center --seeds 2", {2, 3});
+  expect_same_for_any_number(lm, {2});  // one run, too small to share its steps
+  // Three runs of steps that are: of two processes each has one, and both do the third.
+  expect_same_for_any_number(
+      "train lm --corpus grammar --tokenizer bytes --context 128 --batch 8 --layers 1 --dimension 32 --steps 4 "
+      "--evaluate-every 2 --norm layernorm,center,none",
+      {2, 4});
+  std::string rows = "label\tsentence\n";
+  for (int i = 0; i < 60; ++i)
+    rows += i % 2 == 0 ? "0\tA dull film, number " + std::to_string(i) + "\n"
+                       : "1\tA fine film, number " + std::to_string(i) + "\n";
+  write(path("rows.tsv"), rows);
+  expect_same_for_any_number(
+      "train sentiment --data rows.tsv --tokenizer words --steps 6 --batch 4 --norm none,layernorm", {2, 3});
+}
+TEST_F(MpiTest, ScanIsTheSame) {
+  ASSERT_EQ(
+      run_alone(
+          "train lm --corpus grammar --tokenizer bytes --context 32 --batch 2 --layers 2 --steps 4 --out lm")
+          .code,
+      0);
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "Word " + std::to_string(i * i) + " follows word. ";
+  write(path("text.txt"), text);
+  const std::string scan = "scan lm/models/layernorm-seed11 --window 20 --samples 2 ";
+  expect_same_for_any_number(scan + "--text text.txt", {1, 2, 3, 4});
+  expect_same_for_any_number(scan + "--text text.txt --trace attn.key --space head", {2});
+  // Standard input reaches the first process only, and is told to all.
+  const Outcome alone = run_alone(scan + "--text - --threads 1 --json <text.txt");
+  const Outcome both = run_job(3, scan + "--text - --threads 1 --json <text.txt");
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_TRUE(timeless(both.out) == timeless(alone.out));
+}
+TEST_F(MpiTest, PaperIsTheSame) {
+  expect_same_for_any_number("paper --only fig2,wu5 --seeds 2 --steps 30 --samples 1", {1, 2, 3});
+  expect_same_for_any_number("paper --only wu9 --models none --budget 5m", {1, 2});
+}
+
+#ifdef NORMSCOPE_CAMPAIGN
+TEST_F(MpiTest, TheCampaignIsTheSame) {
+  const std::string campaign = "\"" NORMSCOPE_CAMPAIGN "\" --keys 3000 --flat 64 --largest 24 --threads 1";
+  const Outcome alone = wait(start_command(campaign));
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  const Outcome both = wait(start_command(std::string(kMpirun) + " -n 2 " + campaign));
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_EQ(both.out, alone.out);
+}
+#endif
+
+TEST_F(MpiTest, AKilledProcessLosesOnlyWhatWasUnderWay) {
+  const std::string arguments = "heatmap --n 3:40:2 --d 3:12 --draws 90 ";
+  const Outcome alone = run_alone(arguments + "--threads 1 --json --quiet --out alone");
+  ASSERT_EQ(alone.code, 0);
+  ASSERT_TRUE(kill_one(2, arguments + "--threads 1 --json --out run", "run/pieces/plan.json", 1))
+      << "it ended before it could be killed";
+  ASSERT_TRUE(fs::exists(folder_ / "run/pieces/plan.json"));
+  // A bit of one file is flipped.
+  for (const auto& entry : fs::directory_iterator(folder_ / "run/pieces")) {
+    if (entry.path().extension() != ".pieces") continue;
+    std::string bytes = read(entry.path());
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+    write(entry.path(), bytes);
+    break;
+  }
+  const Outcome resumed = run_job(3, "heatmap --resume run --threads 1 --json");
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("damaged"), std::string::npos) << resumed.err;
+  EXPECT_TRUE(timeless(resumed.out) == timeless(alone.out));
+  EXPECT_EQ(timeless_files(folder_ / "run").at("cells.csv"),
+            timeless_files(folder_ / "alone").at("cells.csv"));
+  EXPECT_FALSE(fs::exists(folder_ / "run/pieces"));
+}
+
+TEST_F(MpiTest, AKilledTrainingGoesOnToTheSameBytes) {
+  const std::string arguments =
+      "train majority --steps 1500 --norm layernorm,none --seeds 2 --samples 1000 --length 20 --checkpoint-every 100 ";
+  const Outcome alone = run_alone(arguments + "--threads 1 --json --quiet --out alone");
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  ASSERT_TRUE(
+      kill_one(2, arguments + "--threads 1 --json --quiet --out run", "run/checkpoint.safetensors", 0))
+      << "it ended before it could be killed";
+  const Outcome resumed = run_job(3, "train majority --resume run --threads 1 --json --quiet");
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_TRUE(timeless_files(folder_ / "run").at("metrics.jsonl") ==
+              timeless_files(folder_ / "alone").at("metrics.jsonl"));
+  EXPECT_TRUE(files_of(folder_ / "run").at("checkpoint.safetensors") ==
+              files_of(folder_ / "alone").at("checkpoint.safetensors"));
+}
+
+TEST_F(MpiTest, WrongUseIsSaidOnceByOneProcess) {
+  expect_one_sentence(run_job(3, "heatmap --draws 0"), 2, {"--draws takes a whole number"});
+  expect_one_sentence(run_job(3, "keys missing.npy"), 2, {"missing.npy"});
+  expect_one_sentence(run_job(2, "mask causal --tokens 4"), 2, {"not work for 2 processes"});
+  const std::string other = std::string(kMpirun) +
+                            " -n 1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3 : -n 1 \"" +
+                            NORMSCOPE_PROGRAM "\" heatmap --n 4 --d 3";
+  expect_one_sentence(wait(start_command(other)), 2, {"'heatmap --n 4 --d 3'", "process 1"});
+  write(path("used/.normscope-lock"), "elsewhere 4711\n");
+  write(path("used/pieces/plan.json"), "{}");
+  expect_one_sentence(run_job(2, "heatmap --n 3 --d 3 --out used"), 2, {"process 4711 on elsewhere"});
+}
+
+TEST_F(MpiTest, AFullDiskEndsAllProcesses) {
+  // Files of the first process, which writes, may not grow beyond a few blocks.
+  const std::string limited = std::string(kMpirun) + " -n 2 sh -c 'ulimit -f 8; exec \"" NORMSCOPE_PROGRAM
+                                                     "\" heatmap --n 3:40:2 --d 3:12 --draws 60 --out run'";
+  const Outcome outcome = wait(start_command(limited));
+  expect_one_sentence(outcome, 1, {"could not be written"});
+}
+
+TEST_F(MpiTest, WithoutConnectionIsSaidOnce) {
+  const std::string as_srun = "env SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=";
+  expect_one_sentence(wait(start_command(as_srun + "0 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3")), 2,
+                      {"srun", "--mpi=pmix"});
+  const Outcome other = wait(start_command(as_srun + "1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3"));
+  EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(other.err + other.out, "");
+}
+
+}  // namespace
+}  // namespace normscope

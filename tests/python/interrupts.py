@@ -1,0 +1,41 @@
+"""Calls that would last for minutes, and what Ctrl-C does to each; a call that is given `normscope` and `np` in an empty directory."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+MODEL = ("normscope.train.lm(corpus='grammar', tokenizer='bytes', tokens=20000, context=256, batch=1, steps=1, dimension=64, layers=4, "
+         "heads=4, out='lm')\nmodel = 'lm/models/layernorm-seed11'\nopen('text', 'w').write('Once upon a time there was a norm. ' * 20000)\n")
+LONG_CALLS = {
+    "decide_keys": "normscope.decide_keys(np.random.randn(64, 3000, 16), prefix=True)",
+    "keys": "normscope.keys(np.random.randn(64, 3000, 16), exact=True)",
+    "vocab": "normscope.vocab(np.random.randn(30000, 24), exact=True)",
+    "heatmap": "normscope.heatmap(n='300:400', d='30:60', draws=10000)",
+    "mask": "normscope.mask('random:0.001', 20000)",
+    "collapse": "normscope.collapse(tokens=512, dim=256, layers=1000, samples=100)",
+    "equilibria": "normscope.equilibria(starts=100000000, steps=100000)",
+    "train.majority": "normscope.train.majority(steps=1000000)",
+    "train.lm": "normscope.train.lm(corpus='grammar', tokenizer='bytes', steps=1000000)",
+    "train.sentiment": "normscope.train.sentiment(corpus='grammar', tokenizer='words', steps=1000000)",
+    "paper": "normscope.paper(only='fig1ab')",
+    "scan": "normscope.scan(model, text='text', window=256, samples=1000)",
+    "ablate": "normscope.ablate(model, text='text', norm=['none', 'center'], window=256, samples=100000)",
+}
+
+
+def interrupted(call, wait=0.5):
+    """(what the call ended with: stopped, or that it had ended; seconds from the signal to the exception)"""
+    program = ("import os, sys, numpy as np, normscope\n" + (MODEL if "model" in call else "") + "print('begun', flush=True)\n"
+               f"try:\n    {call}\nexcept KeyboardInterrupt:\n    print('stopped', flush=True)\n    os._exit(0)\nprint('ended')\n")
+    with tempfile.TemporaryDirectory() as home, subprocess.Popen(
+            [sys.executable, "-c", program], cwd=home, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as child:
+        assert child.stdout.readline().strip() == "begun"
+        time.sleep(wait)
+        start = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        said = child.stdout.readline().strip()
+        passed = time.monotonic() - start
+    return said, passed
