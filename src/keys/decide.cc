@@ -433,19 +433,42 @@ class SetDecider {
     }
   }
 
-  // Settles a key by q = k_i − centre, given the best score of the others under it.
-  bool settle(std::size_t key, double best_score) {
+  // What q = k_i − centre shows of a key, given the best score of the others under it.
+  Found from_centre(std::size_t key, double best_score) const {
     const auto point = placed_.frame.points[key];
     const double squares = std::inner_product(point.begin(), point.end(), point.begin(), 0.0),
                  size = std::sqrt(squares);
-    const double bound = (squares - best_score) / size - score_error(placed_.frame, size);
-    if (!(bound > placed_.robust_beyond(key))) return false;
     Found found;
+    found.margin = (squares - best_score) / size - score_error(placed_.frame, size);
+    if (!(found.margin > 0)) return found;
     found.kind = Found::Kind::selectable;
-    found.margin = bound;
     found.query.assign(point.begin(), point.end());
     for (double& q : found.query) q /= size;
-    return certify(placed_, key, found, distinct_[key]);
+    return found;
+  }
+
+  // Settles a key by q = k_i − centre.
+  bool settle(std::size_t key, double best_score) {
+    const Found found = from_centre(key, best_score);
+    return found.margin > placed_.robust_beyond(key) && certify(placed_, key, found, distinct_[key]);
+  }
+
+  // The way to the widest margin may lead where doubles see nothing, past margins wide enough to decide. What a search
+  // that ended so has found, or what shorter ways find, whichever is more.
+  Found best_known(std::size_t key, Found found) const {
+    const auto take = [&](Found other) {
+      if (other.kind != Found::Kind::selectable || !(other.margin > found.margin)) return;
+      other.at_most = found.at_most;
+      other.hint = std::move(found.hint);
+      found = std::move(other);
+    };
+    take(make_key_search(placed_.frame, Margins::bound)
+             ->decide(question(key, nullptr, placed_.robust_beyond(key))));
+    if (!placed_.frame.offsets)
+      take(from_centre(key, top_score(placed_.frame.all, placed_.frame.all.size(),
+                                      placed_.frame.points[key].data(), key)
+                                .score));
+    return found;
   }
 
   Question question(std::size_t key, const LikelyVertices* likely, double enough) const {
@@ -456,17 +479,9 @@ class SetDecider {
     settle(key, search.decide(question(key, likely, placed_.robust_beyond(key))), search, likely);
   }
 
-  void settle(std::size_t key, const Found& found, KeySearch& search, const LikelyVertices* likely) {
-    // The way to the widest margin may lead where doubles see nothing, past margins wide enough to decide.
-    if (found.kind == Found::Kind::unclear && placed_.options.margins == Margins::exact) {
-      Found decided = make_key_search(placed_.frame, Margins::bound)
-                          ->decide(question(key, nullptr, placed_.robust_beyond(key)));
-      if (decided.kind == Found::Kind::selectable && certify(placed_, key, decided, distinct_[key])) {
-        decided.at_most = found.at_most;
-        decided.hint = found.hint;
-        return widen(placed_, key, decided, distinct_[key]);
-      }
-    }
+  void settle(std::size_t key, Found found, KeySearch& search, const LikelyVertices* likely) {
+    if (placed_.options.margins == Margins::exact && found.kind != Found::Kind::unselectable && !found.widest)
+      found = best_known(key, std::move(found));
     if (found.kind == Found::Kind::unclear || !certify(placed_, key, found, distinct_[key]))
       distinct_[key] = certify_exactly(placed_, key, found, search, likely);
     else if (found.at_most > 0)

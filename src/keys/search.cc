@@ -79,7 +79,8 @@ class Search final : public KeySearch {
         if (bound - error_ > found_.margin) take_witness(bound - error_, distance);
         if (margins_ == Margins::bound && bound > question_.enough) return true;
         if (bound * distance >= optimal()) {
-          if (found_.margin >= kBrokenOff * bound) return true;
+          found_.widest = found_.margin >= kBrokenOff * bound;
+          if (found_.widest) return true;
           break;  // as wide as doubles can tell, of keys far larger than it
         }
       }

@@ -319,10 +319,10 @@ TEST(ExactEffort, ADegenerateSetThatDoublesDoNotFinishHasAnEnd) {
   for (std::size_t i = 0; i < exact.n; ++i) {
     const std::optional<double> at_most = exact.keys[i].margin_at_most;
     between_bounds += at_most.has_value();
-    // Both are proven: an upper bound is no smaller than any lower one. A margin found is a lower bound within
-    // 1e-6 of the widest, where the Gram matrix of its keys stopped the search (many of these keys stop between
-    // 1e-12 and 1e-6), and another search may have found one nearer to it.
+    // Both are proven: an upper bound is no smaller than any lower one; and what is found for a bound is found for
+    // the margin, too.
     EXPECT_GE(at_most.value_or(exact.keys[i].margin / (1 - 1e-6)), bound.keys[i].margin) << i;
+    EXPECT_GE(exact.keys[i].margin, bound.keys[i].margin * (1 - 1e-12)) << i;
   }
   EXPECT_LE(between_bounds, 1u);
 }
