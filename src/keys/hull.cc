@@ -29,11 +29,18 @@ constexpr Allowance kRoundedOnce = {2, 2, 12, 3, 20}, kRoundedOften = {4, 8, 40,
 constexpr double kFewBits = 0x1p-16;  // unit roundoff above which numbers count as of few bits
 constexpr double kPerTerm = 10;       // √max(n, d) times this is `product` where it is more, for long sums,
 constexpr double kMostProduct = 500;  // up to here
-constexpr double kInformation = 1700;   // information stands 1000 roundings out, which is 1732 here
-constexpr double kFewestResiduals = 6;  // of the other keys, to judge by them how far one is out
-constexpr double kLeastOwn = 0.1;       // of a key's distance from a flat that it drags along, to be told
-constexpr double kDecomposition = 8;    // error of singular values, in units of 2^-53 of the largest
-constexpr double kDoubted = 64;         // in the same units: values below this are computed anew
+constexpr double kInformation = 1700;    // information stands 1000 roundings out, which is 1732 here
+constexpr double kFewestResiduals = 6;   // of the other keys, to judge by them how far one is out
+constexpr double kLeastOwn = 0.1;        // of a key's distance from a flat that it drags along, to be told
+constexpr double kDecomposition = 8;     // error of singular values, in units of 2^-53 of the largest
+constexpr double kDoubted = 64;          // in the same units: values below this are computed anew,
+constexpr double kDoubtedOfFine = 8192;  // of keys as fine as doubles: all that may be taken for rounding
+
+// Float64 keys are rounded as finely as doubles calculate: what they leave beside their wide directions would drown in the
+// rounding of the calculation, and is found in long double, which is finer where machines have one.
+using WideRows = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+constexpr double kAsFineAsDoubles = 0x1p-50;  // unit roundoff below which numbers count as that
+constexpr double kWide = std::numeric_limits<long double>::epsilon();
 
 double largest_magnitude(MatrixView<const double> keys) {
   double largest = 0;
@@ -105,6 +112,7 @@ struct Rounding {
     return std::max(1.0, std::sqrt(squares / static_cast<double>(grain.size())) / key[i]);
   }
   bool once() const { return unit_roundoff > kFewBits; }
+  bool fine() const { return unit_roundoff < kAsFineAsDoubles; }
   Allowance allowance() const { return once() ? kRoundedOnce : kRoundedOften; }
   double product(Eigen::Index n, Eigen::Index d) const {
     const double most = allowance().product;
@@ -164,10 +172,37 @@ struct Rounding {
 
 // The rows from their weighted mean. That errs by some roundings itself, which all rows would share as a
 // direction of their own: differences from it are exact, or far larger, so that their mean is what it errs by.
-RowMatrix about_mean(RowMatrix rows, const Eigen::RowVectorXd& weights) {
-  for (int pass = 0; pass < 2; ++pass) rows.rowwise() -= Eigen::RowVectorXd(weights * rows / weights.sum());
+template <class Rows>
+Rows about_mean(Rows rows, const Eigen::RowVectorXd& weights) {
+  using Scalar = typename Rows::Scalar;
+  const Eigen::Matrix<Scalar, 1, Eigen::Dynamic> shares =
+      weights.template cast<Scalar>() / static_cast<Scalar>(weights.sum());
+  for (int pass = 0; pass < 2; ++pass)
+    rows.rowwise() -= Eigen::Matrix<Scalar, 1, Eigen::Dynamic>(shares * rows);
   return rows;
 }
+
+// Keys about a centre, in units of their rounding: of the columns, and of keys that are rounded more coarsely or finely
+// than the middle one.
+struct MeasuredKeys {
+  RowMatrix rows;
+  WideRows wide;  // the same more precisely, where they are as fine as doubles; else empty
+
+  MeasuredKeys(const RowMatrix& scaled, const Eigen::VectorXd& key, const Eigen::RowVectorXd& column_unit,
+               bool fine) {
+    const Eigen::RowVectorXd weights = key.cwiseAbs2().cwiseInverse().transpose();
+    if (!fine) {
+      rows = about_mean(scaled, weights);
+      rows.array().colwise() /= key.array();
+      rows.array().rowwise() /= column_unit.array();
+      return;
+    }
+    wide = about_mean(WideRows(scaled.cast<long double>()), weights);
+    wide.array().colwise() /= key.array().cast<long double>();
+    wide.array().rowwise() /= column_unit.array().cast<long double>();
+    rows = wide.cast<double>();
+  }
+};
 
 // XᵀX.
 Eigen::MatrixXd gram_of(const Eigen::Ref<const RowMatrix>& x) {
@@ -188,6 +223,60 @@ bool all_exceed(Eigen::MatrixXd gram, double least) {
   return cholesky(gram).positive;
 }
 
+// Right singular vectors and values, the small ones as precisely as can be told: divide and conquer errs by some tens of
+// 2^-53 of the largest, and sets some to 0. What is left of the keys without the left and right vectors of the large ones is
+// decomposed on its own. A vector that errs by 2^-53 leaves as much of the large ones in it; without the left vectors, too, that
+// is a square.
+struct Spectrum {
+  Eigen::VectorXd values;
+  Eigen::MatrixXd v;
+  Eigen::Index strong = 0;  // values found at once
+  RowMatrix weak;           // what each key has along the others; empty: not found apart
+
+  explicit Spectrum(const MeasuredKeys& keys) {
+    const RowMatrix& x = keys.rows;
+    const bool tall = x.rows() > x.cols(), fine = keys.wide.size() > 0;
+    const Eigen::MatrixXd small = tall ? householder_qr(x).r() : Eigen::MatrixXd(x);
+    RightSvd found = right_svd(small);
+    values = std::move(found.values);
+    v = std::move(found.v);
+    strong = (values.array() > (fine ? kDoubtedOfFine : kDoubted) * 0x1p-53 * values[0]).count();
+    const Eigen::Index others = values.size() - strong;
+    if (strong == 0 || others == 0) return;
+    const Eigen::MatrixXd beside = v.rightCols(others);
+    const Eigen::MatrixXd left = householder_qr(fine ? Eigen::MatrixXd(x * v.leftCols(strong))
+                                                     : Eigen::MatrixXd(small * v.leftCols(strong)))
+                                     .thin_q();
+    Eigen::MatrixXd rest = fine ? Eigen::MatrixXd((keys.wide * beside.cast<long double>()).cast<double>())
+                                : Eigen::MatrixXd(small * beside);
+    rest -= left * (left.transpose() * rest);
+    const RightSvd sharp = right_svd(fine && tall ? householder_qr(rest).r() : rest);
+    values.tail(others) = sharp.values;
+    v.rightCols(others) = beside * sharp.v;
+    if (fine) weak = rest * sharp.v;
+  }
+  // By how much the j-th value may be off.
+  double error(Eigen::Index j) const {
+    if (values.size() == 0) return 0;
+    if (weak.size() == 0 || j < strong) return kDecomposition * 0x1p-53 * values[0];
+    return kDecomposition * (0x1p-53 * values[strong] + kWide * values[0]);
+  }
+  // What each key has along the directions from the first on.
+  RowMatrix along(const RowMatrix& x, Eigen::Index first) const {
+    const Eigen::Index count = v.cols() - first, apart = weak.size() == 0 ? 0 : std::min(count, weak.cols());
+    RowMatrix result(x.rows(), count);
+    result.leftCols(count - apart).noalias() = x * v.middleCols(first, count - apart);
+    if (apart > 0) result.rightCols(apart) = weak.rightCols(apart);
+    return result;
+  }
+  // How far what `along` finds of a key of norm 1 may be off.
+  double along_error(Eigen::Index first) const {
+    const Eigen::Index plain =
+        weak.size() == 0 ? v.cols() - first : std::max<Eigen::Index>(0, strong - first);
+    return 4 * (plain > 0 ? 0x1p-53 * std::sqrt(static_cast<double>(plain)) : kWide);
+  }
+};
+
 // Of what half of the keys keep within, or of their root mean square: a key that goes farther stands out. The more
 // directions, the more alike keys are in their distance.
 double times_the_others(const Allowance& allowance, Eigen::Index directions) {
@@ -198,20 +287,20 @@ double times_the_others(const Allowance& allowance, Eigen::Index directions) {
 // fitted to all of them, so that it lies nearer to that than to theirs, and they lie off it. Of the distance r
 // to the fitted flat a key has 1 - h left, h its leverage; without it Σr² falls by r²/(1 - h) of its own. 0
 // for keys that are not far out, measured by what is left of the others in as many directions.
-Eigen::VectorXd distances_from_others(const RowMatrix& along, const RowMatrix& kept,
-                                      const Eigen::VectorXd& values, const Eigen::VectorXd& key,
-                                      double times) {
-  const Eigen::Index n = along.rows(), rank = kept.cols(), weak = along.cols();
+Eigen::VectorXd distances_from_others(const RowMatrix& x, const Spectrum& spectrum, const RowMatrix& along,
+                                      const Eigen::VectorXd& key, double times) {
+  const Eigen::Index n = along.rows(), weak = along.cols(), rank = spectrum.v.cols() - weak;
+  const RowMatrix kept = x * spectrum.v.leftCols(rank);
   Eigen::VectorXd distances = Eigen::VectorXd::Zero(n);
   const double freedom = static_cast<double>(n - 2 - rank);  // of the others
   if (freedom * static_cast<double>(weak) < kFewestResiduals || freedom < 1) return distances;
-  const double decomposition = kDecomposition * 0x1p-53 * values[0];
+  const double decomposition = spectrum.error(rank);
   const Eigen::VectorXd centre = key.cwiseInverse().normalized();
   const Eigen::VectorXd squares = along.rowwise().squaredNorm();
   const double all = squares.sum();
   for (Eigen::Index i = 0; i < n; ++i) {
     const double own = 1 - centre[i] * centre[i] -
-                       (kept.row(i).array() / values.head(rank).transpose().array()).square().sum();
+                       (kept.row(i).array() / spectrum.values.head(rank).transpose().array()).square().sum();
     const double others = std::max(0.0, all - squares[i] / own), distance = std::sqrt(squares[i]);
     if (own > kLeastOwn && squares[i] / own > times * times * others / freedom)
       distances[i] = std::max(0.0, distance - decomposition) / own;
@@ -225,19 +314,18 @@ Eigen::VectorXd distances_from_others(const RowMatrix& along, const RowMatrix& k
 // of the flat of the others as information is. (Over all, those without a singular value included: with fewer
 // keys than directions a singular vector of mere rounding points at a single key.) x: keys in units of the
 // grain.
-Eigen::Index directions_with_outliers(const RowMatrix& x, const Eigen::VectorXd& values,
-                                      const Eigen::MatrixXd& directions, Eigen::Index rank,
+Eigen::Index directions_with_outliers(const RowMatrix& x, const Spectrum& spectrum, Eigen::Index rank,
                                       const Rounding& rounding) {
+  const Eigen::MatrixXd& directions = spectrum.v;
   const Eigen::Index n = x.rows(), d = directions.rows(), weak = directions.cols() - rank;
   if (weak == 0) return 0;
   RowMatrix relative(n, d);
   for (Eigen::Index i = 0; i < n; ++i)
     for (Eigen::Index c = 0; c < d; ++c) relative(i, c) = rounding.relative(i, c);
-  RowMatrix along = x * directions.rightCols(weak);
+  RowMatrix along = spectrum.along(x, rank);
   const Allowance allowance = rounding.allowance();
   const double others = times_the_others(allowance, weak);
-  const Eigen::VectorXd from_others =
-      distances_from_others(along, x * directions.leftCols(rank), values, rounding.key, others);
+  const Eigen::VectorXd from_others = distances_from_others(x, spectrum, along, rounding.key, others);
   // From the middle key, which one that stands out does not move.
   std::vector<double> sizes(static_cast<std::size_t>(n));
   const auto half = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
@@ -261,7 +349,7 @@ Eigen::Index directions_with_outliers(const RowMatrix& x, const Eigen::VectorXd&
   for (Eigen::Index i = 0; i < n; ++i) {
     const double limit =
         std::max(allowance.key * std::min(4 * apart[i], together[i]), others * *half * apart[i]) +
-        4 * 0x1p-53 * x.row(i).norm();
+        spectrum.along_error(rank) * x.row(i).norm();
     const bool informs = from_others[i] > kInformation * rounding.of_key(i);
     if (along.row(i).norm() <= limit * (1 + 1e-9) && !informs) continue;
     Eigen::Index strongest = 0;
@@ -273,26 +361,27 @@ Eigen::Index directions_with_outliers(const RowMatrix& x, const Eigen::VectorXd&
 
 // How many of the singular values, in units of the grain and descending, with their directions, rounding does
 // not explain: see `Allowance`. Outliers apart.
-Eigen::Index directions_above_rounding(const Eigen::VectorXd& values, const Eigen::MatrixXd& directions,
-                                       Eigen::Index n, const Rounding& rounding) {
+Eigen::Index directions_above_rounding(const Spectrum& spectrum, Eigen::Index n, const Rounding& rounding) {
+  const Eigen::VectorXd& values = spectrum.values;
+  const Eigen::MatrixXd& directions = spectrum.v;
   const double root_n = std::sqrt(static_cast<double>(n));
   const Eigen::Index d = directions.rows();
   const auto over_directions = [&](Eigen::Index left) {
     return root_n + std::sqrt(static_cast<double>(left));
   };
   const Allowance allowance = rounding.allowance();
-  const double decomposition = values.size() > 0 ? kDecomposition * 0x1p-53 * values[0] : 0;
   const auto is_rounding = [&](Eigen::Index j) {
     const double together = std::sqrt(3.0) * root_n * directions.col(j).lpNorm<1>();
-    return values[j] <= decomposition + std::max(allowance.spread * over_directions(d - j),
-                                                 rounding.once() ? 0 : together);
+    return values[j] <= spectrum.error(j) + std::max(allowance.spread * over_directions(d - j),
+                                                     rounding.once() ? 0 : together);
   };
   Eigen::Index rank = values.size();
   while (rank > 0 && is_rounding(rank - 1)) --rank;
   // Below a gap what products leave is rounding too, but nothing as wide as information. The widest gap
   // counts.
   const auto most_of_products = [&](Eigen::Index j) {
-    const double most = rounding.product(n, d) * over_directions(d - j) + decomposition;
+    const double decomposition = spectrum.error(j),
+                 most = rounding.product(n, d) * over_directions(d - j) + decomposition;
     return std::max(decomposition, std::min(most, kInformation * root_n));
   };
   double widest = allowance.gap;
@@ -304,42 +393,20 @@ Eigen::Index directions_above_rounding(const Eigen::VectorXd& values, const Eige
   return at;
 }
 
-// The right singular vectors and values, the small values as precisely as products in doubles tell: the divide and
-// conquer method errs by some tens of 2^-53 of the largest, and sets some to 0. What is left of the matrix without the
-// left and right vectors of the large ones is decomposed on its own.
-RightSvd sharp_right_svd(const Eigen::MatrixXd& matrix) {
-  RightSvd spectrum = right_svd(matrix);
-  const Eigen::Index count = spectrum.values.size(),
-                     strong = (spectrum.values.array() > kDoubted * 0x1p-53 * spectrum.values[0]).count(),
-                     weak = count - strong;
-  if (strong == 0 || weak == 0) return spectrum;
-  const Eigen::MatrixXd left = householder_qr(matrix * spectrum.v.leftCols(strong)).thin_q();
-  Eigen::MatrixXd rest = matrix * spectrum.v.rightCols(weak);
-  rest -= left * (left.transpose() * rest);
-  const RightSvd sharp = right_svd(rest);
-  spectrum.values.tail(weak) = sharp.values;
-  spectrum.v.rightCols(weak) = Eigen::MatrixXd(spectrum.v.rightCols(weak) * sharp.v);
-  return spectrum;
-}
-
 // How many directions there are with those in which a far smaller key than the others is out of their flat. Rows that
 // are measured in their own rounding let such a key pull the flat to itself, and nothing can be told of it; here none
 // counts more than the middle one. scaled: keys in units of the columns' scales.
 Eigen::Index directions_with_small_keys(const RowMatrix& scaled, const Eigen::RowVectorXd& column_unit,
                                         const Rounding& rounding) {
-  const Eigen::Index n = scaled.rows(), d = scaled.cols();
+  const Eigen::Index n = scaled.rows();
   const Eigen::VectorXd key = rounding.key.cwiseMax(1.0);
-  RowMatrix x = about_mean(scaled, key.cwiseAbs2().cwiseInverse().transpose());
-  x.array().colwise() /= key.array();
-  x.array().rowwise() /= column_unit.array();
-  const RightSvd spectrum = sharp_right_svd(n > d ? householder_qr(x).r() : Eigen::MatrixXd(x));
-  const Eigen::Index rank = directions_above_rounding(spectrum.values, spectrum.v, n, rounding),
-                     weak = spectrum.v.cols() - rank;
+  const MeasuredKeys measured(scaled, key, column_unit, rounding.fine());
+  const Spectrum spectrum(measured);
+  const Eigen::Index rank = directions_above_rounding(spectrum, n, rounding), weak = spectrum.v.cols() - rank;
   if (weak == 0) return rank;
-  const RowMatrix along = x * spectrum.v.rightCols(weak);
-  const Eigen::VectorXd distances =
-      distances_from_others(along, x * spectrum.v.leftCols(rank), spectrum.values, key,
-                            times_the_others(rounding.allowance(), weak));
+  const RowMatrix along = spectrum.along(measured.rows, rank);
+  const Eigen::VectorXd distances = distances_from_others(measured.rows, spectrum, along, key,
+                                                          times_the_others(rounding.allowance(), weak));
   Eigen::Index kept = 0;
   for (Eigen::Index i = 0; i < n; ++i) {
     if (rounding.key[i] * kUneven >= 1 || distances[i] <= kInformation * rounding.of_key(i) * rounding.key[i])
@@ -417,6 +484,34 @@ void measure_lift(AffineHull& hull) {
   hull.length_error = std::isfinite(error) ? error : std::numeric_limits<double>::max();
 }
 
+// How far each key lies from its place. Of keys as fine as doubles, what the calculation errs by is added: one far smaller
+// than its distance from the centre may have lost all it is off.
+template <class Scalar>
+void measure_off(AffineHull& hull, MatrixView<const double> keys) {
+  using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+  const auto n = static_cast<Eigen::Index>(keys.rows), d = hull.centre.size(),
+             rank = static_cast<Eigen::Index>(hull.rank);
+  const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic> basis = hull.basis.cast<Scalar>(),
+                                                              lift = hull.lift.cast<Scalar>();
+  const Scalar unit = hull.unit;
+  hull.off.resize(n);
+  Vector from_centre(d), coordinates(rank);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index c = 0; c < d; ++c)
+      from_centre[c] = (static_cast<Scalar>(keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c))) -
+                        static_cast<Scalar>(hull.centre[c])) /
+                       unit;
+    for (Eigen::Index c = 0; c < rank; ++c)
+      coordinates[c] = from_centre[static_cast<Eigen::Index>(hull.kept[static_cast<std::size_t>(c)])];
+    const Vector place = lift * coordinates;
+    Scalar off = (from_centre - basis * place).norm();
+    if constexpr (!std::is_same_v<Scalar, double>)
+      off += static_cast<Scalar>(kWide) * static_cast<Scalar>(rank + 4) *
+             ((lift.cwiseAbs() * coordinates.cwiseAbs()).norm() + from_centre.norm());
+    hull.off[i] = static_cast<double>(off) * hull.unit;
+  }
+}
+
 void keep_first(AffineHull& hull, const PivotedQr& pivoted) {
   hull.kept.resize(hull.rank);
   for (std::size_t c = 0; c < hull.rank; ++c)
@@ -476,13 +571,10 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   const auto spread_of = [&](double value) { return value / root_n * average; };
   const RowMatrix centred = x * shares.asDiagonal();
   const double frobenius = centred.norm();
-  if (!rounding.even) {
-    // About a centre that the coarsely rounded keys do not pull off the flat of the others, nor far from the
-    // small ones, whose differences from it would then be rounded as coarsely.
-    x = about_mean(scaled, rounding.key.cwiseAbs2().cwiseInverse().transpose());
-    x.array().colwise() /= rounding.key.array();
-  }
-  x.array().rowwise() /= column_unit.array();
+  // Where keys are rounded unevenly, about a centre that the coarsely rounded ones do not pull off the flat of the others,
+  // nor far from the small ones, whose differences from it would then be rounded as coarsely.
+  const MeasuredKeys measured(scaled, rounding.key, column_unit, rounding.fine());
+  x = measured.rows;
   const double one_direction =
       rounding.allowance().spread * (root_n + 1) + kDecomposition * 0x1p-53 * x.norm() / root_d;
   hull.tolerance = spread_of(one_direction);
@@ -504,20 +596,18 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
                   keys.cols, unit_roundoff);
   if (policy == RankPolicy::full) return hull;
 
-  Eigen::MatrixXd small = x;
-  if (n > d) small = householder_qr(x).r();
-  const RightSvd spectrum = sharp_right_svd(small);
+  const Eigen::MatrixXd small = n > d ? householder_qr(x).r() : Eigen::MatrixXd(x);
+  const Spectrum spectrum(measured);
   const Eigen::VectorXd& values = spectrum.values;
-  Eigen::Index rank = directions_above_rounding(values, spectrum.v, n, rounding);
-  rank += directions_with_outliers(x, values, spectrum.v, rank, rounding);
+  Eigen::Index rank = directions_above_rounding(spectrum, n, rounding);
+  rank += directions_with_outliers(x, spectrum, rank, rounding);
   if (rounding.key.minCoeff() * kUneven < 1)
     rank = std::max(rank, directions_with_small_keys(scaled, column_unit, rounding));
   rank = std::min(rank, n - 1);
   if (rank > 0) hull.weakest = spread_of(values[rank - 1]);
   if (rank < values.size()) hull.left_out = spread_of(values[rank]);
   hull.tolerance =
-      std::max(spread_of(rounding.allowance().spread * (root_n + 1) + kDecomposition * 0x1p-53 * values[0]),
-               hull.left_out);
+      std::max(spread_of(rounding.allowance().spread * (root_n + 1) + spectrum.error(rank)), hull.left_out);
   if (rank == d) return hull;
 
   // Rank-revealing QR: its first `rank` pivots are the coordinates that parametrise the hull best, and the
@@ -546,15 +636,10 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
         hull = std::move(longest);
     }
   }
-  hull.off.resize(n);
-  Eigen::VectorXd point(rank);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    hull.frame(keys[static_cast<std::size_t>(i)], point.data());
-    Eigen::VectorXd off = -(hull.basis * point);
-    for (Eigen::Index c = 0; c < d; ++c)
-      off[c] += (keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)) - hull.centre[c]) / hull.unit;
-    hull.off[i] = off.norm() * hull.unit;
-  }
+  if (rounding.fine())
+    measure_off<long double>(hull, keys);
+  else
+    measure_off<double>(hull, keys);
   hull.noise = hull.off.maxCoeff();
   return hull;
 }

@@ -144,7 +144,7 @@ void PlacedKeys::measure_wobble() {
     const double steps = 2 * static_cast<double>(keys.cols);
     const double computed = 0x1p-53 * steps * distance(k);  // what `off` may be off
     far_from_flat = far_from_flat || off > whole[k] + computed;
-    unclear = unclear || off > whole[k] + steps * whole[k];
+    unclear = unclear || off > whole[k];
     whole[k] += off + 2 * frame.point_error + computed;
   }
   if (unclear && !far_from_flat) {

@@ -42,9 +42,10 @@ struct Found {
   enum class Kind { selectable, unselectable, unclear } kind = Kind::unclear;
   std::vector<double> query;  // selectable: unit witness in the frame (with offsets its last entry is ≥ 0)
   double margin = 0;          // selectable: proven lower bound of the margin
-  bool widest = false;        // selectable: the search ended where no key allows a wider margin that doubles could tell
-  double at_most = 0;         // its upper bound, where the search broke off before the two met; else 0
-  double radius = 0;          // unselectable: proven radius of a ball inside the cover
+  bool widest =
+      false;  // selectable: the search ended where no key allows a wider margin that doubles could tell
+  double at_most = 0;             // its upper bound, where the search broke off before the two met; else 0
+  double radius = 0;              // unselectable: proven radius of a ball inside the cover
   std::vector<CoverTerm> cover;   // unselectable: weights sum to 1, the ray left out
   std::vector<std::size_t> hint;  // unclear, or broken off: where the search stopped
 };

@@ -47,8 +47,7 @@ class MpiTest : public ProgramTest {
   // program itself keeps, it finds where the program runs alone.
   static std::string mpirun() { return std::string("env ASAN_OPTIONS=detect_leaks=0 ") + kMpirun; }
   static std::string job(std::size_t processes, const std::string& arguments) {
-    return mpirun() + " -n " + std::to_string(processes) + " \"" NORMSCOPE_PROGRAM "\" " +
-           arguments;
+    return mpirun() + " -n " + std::to_string(processes) + " \"" NORMSCOPE_PROGRAM "\" " + arguments;
   }
   Outcome run_job(std::size_t processes, const std::string& arguments) const {
     return wait(start_command(job(processes, arguments)));
@@ -277,8 +276,7 @@ TEST_F(MpiTest, WrongUseIsSaidOnceByOneProcess) {
   expect_one_sentence(run_job(3, "heatmap --draws 0"), 2, {"--draws takes a whole number"});
   expect_one_sentence(run_job(3, "keys missing.npy"), 2, {"missing.npy"});
   expect_one_sentence(run_job(2, "mask causal --tokens 4"), 2, {"not work for 2 processes"});
-  const std::string other = mpirun() +
-                            " -n 1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3 : -n 1 \"" +
+  const std::string other = mpirun() + " -n 1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3 : -n 1 \"" +
                             NORMSCOPE_PROGRAM "\" heatmap --n 4 --d 3";
   expect_one_sentence(wait(start_command(other)), 2, {"'heatmap --n 4 --d 3'", "process 1"});
   write(path("used/.normscope-lock"), "elsewhere 4711\n");
@@ -289,7 +287,7 @@ TEST_F(MpiTest, WrongUseIsSaidOnceByOneProcess) {
 TEST_F(MpiTest, AFullDiskEndsAllProcesses) {
   // Files of the first process, which writes, may not grow beyond a few blocks.
   const std::string limited = mpirun() + " -n 2 sh -c 'ulimit -f 8; exec \"" NORMSCOPE_PROGRAM
-                                                     "\" heatmap --n 3:40:2 --d 3:12 --draws 60 --out run'";
+                                         "\" heatmap --n 3:40:2 --d 3:12 --draws 60 --out run'";
   const Outcome outcome = wait(start_command(limited));
   expect_one_sentence(outcome, 1, {"could not be written"});
 }

@@ -132,10 +132,32 @@ std::size_t dimension(Random& random, std::size_t low, std::size_t high) {
   return static_cast<std::size_t>(std::exp2(from + (to - from) * random.uniform()));
 }
 
-enum class Family { two, three, scaled, one_direction, shifted, centred, layernorm, affine, lattice, copied };
-constexpr std::array kFamilies = {
-    "product of two", "product of three", "columns of many sizes", "outer product", "product, then a bias",
-    "centred rows",   "layernorm",        "layernorm, gain, bias", "lattice",       "columns that repeat"};
+enum class Family {
+  two,
+  three,
+  scaled,
+  one_direction,
+  shifted,
+  centred,
+  layernorm,
+  affine,
+  lattice,
+  copied,
+  positive,
+  repeated
+};
+constexpr std::array kFamilies = {"product of two",
+                                  "product of three",
+                                  "columns of many sizes",
+                                  "outer product",
+                                  "product, then a bias",
+                                  "centred rows",
+                                  "layernorm",
+                                  "layernorm, gain, bias",
+                                  "lattice",
+                                  "columns that repeat",
+                                  "product of positive numbers",
+                                  "keys that repeat"};
 
 std::vector<double> positive(Random& random, std::size_t d, double spread, const Precision& precision) {
   std::vector<double> list(d);
@@ -207,6 +229,22 @@ Drawn draw(Random& random, Family family, std::size_t d, const Precision& precis
       Computed z = stored(gaussian(random, n, rank, precision)),
                q = stored(gaussian(random, rank, d, precision));
       return {product(random, z, q, precision), rank, std::move(z.value)};
+    }
+    case Family::positive: {  // of one sign, so that the mean is the widest direction of all
+      if (random.below(2) == 0) rank = 1;
+      const auto uniform = [&](auto, auto) { return random.uniform(); };
+      Computed z = stored(fill(n, rank, precision, uniform)), q = stored(fill(rank, d, precision, uniform));
+      return {product(random, z, q, precision), rank, std::move(z.value)};
+    }
+    case Family::repeated: {  // two thirds of the keys are equal to others
+      Matrix<double> few = gaussian(random, n, rank, precision), z(3 * n, rank);
+      for (std::size_t i = 0; i < 3 * n; ++i) {
+        const auto from = few[i < n ? i : random.below(n)];
+        std::copy(from.begin(), from.end(), z[i].begin());
+      }
+      Computed factor = stored(std::move(z));
+      return {product(random, factor, stored(gaussian(random, rank, d, precision)), precision), rank,
+              std::move(factor.value)};
     }
     case Family::three: {
       const std::size_t middle = between(random, rank, std::max(rank, 2 * d));

@@ -625,6 +625,53 @@ TEST(RankPolicy, AFarSmallerKeyOutOfTheFlatOfTheOthersKeepsItsDirection) {
 }
 
 // A key near the mean that was taken off is small, but errs as the others do.
+// Doubles calculate no more finely than they are rounded.
+TEST(RankPolicy, OuterProductsOfDoublesLieOnALineHoweverManyTheirDimensions) {
+  for (const auto& [n, d] : {std::pair<std::size_t, std::size_t>{64, 64}, {60, 160}, {64, 256}}) {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      Random random(seed, d);
+      std::vector<double> z(n), q(d);
+      for (double& value : z) value = random.uniform();
+      for (double& value : q) value = random.uniform();
+      Matrix<double> keys(n, d);
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < d; ++c) keys(i, c) = z[i] * q[c];
+      const KeySet set = decide(keys);
+      EXPECT_EQ(set.rank, 1u) << n << " × " << d << ", seed " << seed;
+      EXPECT_EQ(set.counts.selectable, 2u) << n << " × " << d << ", seed " << seed;
+    }
+  }
+}
+
+TEST(RankPolicy, KeysThatRepeatHaveNoMoreRankThanDistinctOnes) {
+  for (const auto& [n, d, distinct] :
+       {std::tuple<std::size_t, std::size_t, std::size_t>{5, 48, 2}, {40, 24, 2}, {64, 64, 22}}) {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      Random random(seed, n);
+      const Matrix<double> factor = gaussian(random, distinct, 1), line = gaussian(random, 1, d);
+      Matrix<double> keys(n, d);
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t from = i < distinct ? i : random.below(distinct);
+        for (std::size_t c = 0; c < d; ++c) keys(i, c) = factor(from, 0) * line(0, c) + 0.3;
+      }
+      EXPECT_EQ(decide(keys).rank, 1u) << n << " × " << d << ", seed " << seed;
+    }
+  }
+}
+
+// Every third direction of d coordinates of size 1 has this much more than rounding in it: spread evenly.
+TEST(RankPolicy, InformationIsKeptInThousandsOfDimensions) {
+  const std::size_t d = 3000;
+  for (int steps = 9; steps <= 15; ++steps) {
+    Matrix<double> keys(8, d);
+    for (std::size_t i = 0; i < 8; ++i)
+      for (std::size_t c = 0; c < d; ++c)
+        keys(i, c) = (1 + static_cast<double>(i / 2)) * (c % 2 == 0 ? 1 : -1) +
+                     std::ldexp((i % 2 == 0 ? 1 : -1) * (c % 3 == 0 ? 1 : -1) * steps * 256, -52);
+    EXPECT_EQ(decide(keys).rank, 2u) << steps;
+  }
+}
+
 TEST(RankPolicy, CentredProductsHaveTheRankOfTheirFactorsBesideASink) {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
     Random random(seed);
@@ -684,6 +731,20 @@ TEST(RobustBelowFullRank, AKeyOffTheFlatByMoreThanItsRoundingIsNotRobustlyUnsele
 }
 
 // Noise that is less than any rounding does not put the key into the flat.
+TEST(RobustBelowFullRank, NeitherIsOneThatDoublesLoseBesideTheCentre) {
+  const double u = 0x1p-53;
+  std::vector<double> values;
+  for (const double t : {0, 2, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192})
+    values.insert(values.end(), 4, t);
+  for (const double value : {1 + 24 * u, 1 - 24 * u, 1.0, 1.0}) values.push_back(value);
+  const Matrix<double> keys(11, 4, values);
+  const KeySet set = decide(keys);
+  ASSERT_EQ(set.rank, 1u);
+  EXPECT_EQ(set.keys[10].verdict, Verdict::unselectable);
+  EXPECT_FALSE(set.keys[10].robust) << "(1, −1, 0, 0) tells it from all others, whatever rounding did";
+  EXPECT_GT(set.left_out, 24 * u);
+}
+
 TEST(RobustBelowFullRank, NoNoiseDoesNotBringAKeyIntoTheFlat) {
   const std::vector<double> values = {-1,   -1,   1e-14, -1e-14, 4096,  4096,  8192,
                                       8192, 9000, 9000,  10000,  10000, 16384, 16384};
