@@ -114,7 +114,7 @@ std::string last_value(std::span<const TrainingSeries> series, const std::string
     if (each.norm == norm && !each.rows.empty() && std::isfinite(each.rows.back().values[measure]))
       values.push_back(each.rows.back().values[measure]);
   }
-  return mean_or_both(values, digits, factor, {.none = "–"});
+  return with_interval(mean_interval(values), digits, factor, {.none = "–"});
 }
 
 std::string over_seeds_in_words(const CurveFigure& figure) {

@@ -150,6 +150,12 @@ std::string range_of(const std::vector<std::size_t>& layers, std::size_t count) 
   return fmt::format("layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
 }
 
+const char* over_windows(std::size_t windows) {
+  return windows == 1   ? "one window has no interval"
+         : windows == 2 ? "of two windows both values are shown"
+                        : "mean ± 95 % interval over windows";
+}
+
 // What was done, what the loss and the probe are, and what to know.
 std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ablation) {
   const ModelOnText& about = plan.about;
@@ -177,12 +183,13 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
         "Rescaled: one constant per layer gives what enters attention the mean norm (before the bias) that "
         "it has on this text as trained.");
   }
-  if (ablation.loss == Ablation::Loss::next_token) {
-    sentences.emplace_back("Loss: of next tokens, in nats, mean ± 95 % interval over windows.");
-  } else if (ablation.loss == Ablation::Loss::masked_token) {
-    sentences.emplace_back(
-        "Loss: of the 15 % of tokens that are hidden by the mask token, the same in every row, in nats; mean "
-        "± 95 % interval over windows.");
+  if (ablation.loss != Ablation::Loss::none) {
+    sentences.push_back(
+        fmt::format("Loss: of {}, in nats; {}.",
+                    ablation.loss == Ablation::Loss::next_token
+                        ? "next tokens"
+                        : "the 15 % of tokens that are hidden by the mask token, the same in every row",
+                    over_windows(about.windows)));
   }
   if (ablation.probe_length > 0) {
     const bool asks = !ablation.rows.front().copy.choice.empty();
