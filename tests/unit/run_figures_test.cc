@@ -157,7 +157,8 @@ TEST(RunsReport, NamesWhatDiffersAndOverlaysTrainings) {
   EXPECT_EQ(count(page.figures[0].csv, "Training loss,\"a, seed 2\","), 2u);
   EXPECT_EQ(count(page.figures[0].csv, "Training loss,\"b, seed 1\","), 2u);
   EXPECT_EQ(page.claims.rows[1][2], "at step 20 of 20");
-  EXPECT_EQ(page.above[0].rows[0], (std::vector<std::string>{"run", "norms", "steps"}));
+  EXPECT_EQ(page.above[0].rows[0], (std::vector<std::string>{"run", "main result"}));
+  EXPECT_EQ(page.above[1].rows[0], (std::vector<std::string>{"run", "norms", "steps"}));
   EXPECT_EQ(page.sections.size(), 2u);
   EXPECT_EQ(count(render_html(page), "runs/<"), 0u);
 }
