@@ -172,11 +172,11 @@ std::vector<Card> training_cards(const TextResult& result) {
     const auto over_seeds = [&](const Interval& mean, const auto& value) {
       return in_order(mean, sound, norm.norm, value);
     };
-    const Interval train_loss = over_seeds(norm.train_loss,
-                                           [](const TextRunResult&run) { return run.measures.train_loss; }),
-                   held_out_loss = over_seeds(norm.held_out_loss, [](const TextRunResult&run) {
-                     return run.measures.held_out_loss;
-                   });
+    using Run = TextRunResult;
+    const Interval train_loss =
+        over_seeds(norm.train_loss, [](const Run& run) { return run.measures.train_loss; });
+    const Interval held_out_loss =
+        over_seeds(norm.held_out_loss, [](const Run& run) { return run.measures.held_out_loss; });
     card.verdict = fmt::format("held-out loss {} nats", with_interval(held_out_loss, 3));
     if (norm.accuracy) {
       const Interval accuracy =

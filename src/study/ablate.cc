@@ -217,20 +217,32 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
   return sentences;
 }
 
-std::string verdict_of(const AblateResult& result) {
+}  // namespace
+
+std::string ablate_verdict(const AblateResult& result) {
   std::string text;
   for (const AblateRowResult& row : result.rows) {
     if (!row.retrieval) continue;
     std::string found;
-    for (const auto& [verdict, words] :
-         {std::pair(RetrievalVerdict::worse, std::string("worse")),
-          std::pair(RetrievalVerdict::not_worse, fmt::format("no worse by {:g} % of what it has above chance",
-                                                             100 * result.settings.tolerated)),
-          std::pair(RetrievalVerdict::not_shown,
-                    fmt::format("no difference these {} prompts can show", result.settings.prompts))}) {
+    const double tolerated = result.settings.tolerated;
+    const std::string margin = fmt::format("{:g} % of what it has above chance", 100 * tolerated);
+    struct Kind {
+      RetrievalVerdict verdict;
+      std::optional<bool> within;  // what is worse may be so by less than is tolerated
+      std::string words;
+    };
+    for (const auto& [verdict, within, words] :
+         {Kind{RetrievalVerdict::worse, false, "worse"},
+          Kind{RetrievalVerdict::worse, true, "worse, by less than " + margin},
+          Kind{RetrievalVerdict::not_worse, {}, "no worse by " + margin},
+          Kind{RetrievalVerdict::not_shown,
+               {},
+               fmt::format("no difference these {} prompts can show", result.settings.prompts)}}) {
       std::vector<std::string> facts;
       for (const RetrievalChange& change : *row.retrieval) {
         if (change.verdict != verdict) continue;
+        if (within && *within != change.difference.above(-tolerated * (change.trained.mean - change.chance)))
+          continue;
         facts.push_back(
             fmt::format("{} {:.3g} → {:.3g}, {}", change.measure == "gain" ? "copy gain" : change.measure,
                         change.trained.mean, change.changed.mean, change_text(change.difference)));
@@ -245,8 +257,6 @@ std::string verdict_of(const AblateResult& result) {
            "twice the chance, or a single prompt has none), so that a change cannot be judged.";
   return text;
 }
-
-}  // namespace
 
 AblatePlan plan_ablate(const AblateOptions& options, const Context& context) {
   check_options(options);
@@ -286,7 +296,7 @@ AblateStudy run_ablate(const AblatePlan& plan, const Context& context) {
   result.measured_loss = ablation.loss;
   result.notes = sentences_of(plan, ablation);
   for (std::size_t r = 0; r < ablation.rows.size(); ++r) result.rows.push_back(result_of(ablation, r));
-  result.verdict = verdict_of(result);
+  result.verdict = ablate_verdict(result);
   return study;
 }
 

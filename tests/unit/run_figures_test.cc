@@ -76,6 +76,8 @@ TEST(TrainingTable, OfTwoSeedsShowsBothValues) {
       training_table(std::vector{series("a", 1, 0), series("a", 2, 1), series("a", 3, 2)});
   EXPECT_NE(three.rows[1][3].find("2.000 ± "), std::string::npos) << three.rows[1][3];
   EXPECT_NE(three.title.find("± is the 95 % interval over seeds"), std::string::npos);
+  EXPECT_EQ(training_table(std::vector{series("a", 1, 0)}).title,
+            "Where the trainings are (one seed has no interval)");
 }
 
 TEST(TrainingFigure, ShowsOnlyWhatWasMeasured) {
