@@ -1,7 +1,10 @@
 #pragma once
 // Means, ratios and shares, with their uncertainty. What each interval covers, and of what model:
 // docs/theory.md, Statistics. Fewer than two values have no interval.
+#include <array>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
 
 namespace normscope {
@@ -11,11 +14,20 @@ namespace normscope {
 struct Interval {
   std::size_t count = 0;
   double mean = 0, low = 0, high = 0;
+  // Of two values these, as they came; see `both`.
+  double first = std::numeric_limits<double>::quiet_NaN(), second = first;
 
   double half_width() const { return (high - low) / 2; }
   // Whether all of it lies on one side; never without an interval.
   bool below(double value) const { return high < value; }
   bool above(double value) const { return low > value; }
+
+  // The values of an interval of two, to be shown in its place: Student's interval of two is 12.7 times as wide as
+  // they lie apart from their mean, and says less than they do. Of an interval that was read from a file the lesser
+  // comes first.
+  std::optional<std::array<double, 2>> both() const;
+  // The ends that figures draw: of two values these, the lesser first, else low and high.
+  std::array<double, 2> drawn() const;
 
   static void describe(auto& visit, auto& self) {
     visit("count", self.count, "values");
@@ -48,6 +60,8 @@ struct RatioInterval {
   std::size_t count = 0, censored = 0;  // ratios, and how many of them are not known exactly
   Range estimate;                       // equal ends unless the median itself is not known exactly
   double low = 0, high = 0;
+  // Of two ratios that are known, these: as of Interval.
+  std::optional<std::array<double, 2>> both = {};
 
   bool below(double value) const { return high < value; }
   bool above(double value) const { return low > value; }

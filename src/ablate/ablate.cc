@@ -614,6 +614,18 @@ class Ablating {
   Ablation result_;
 };
 
+// Prompts that all show the same difference have an interval without width, however few they are. What n of them
+// show is then that at most a share 1 − 0.05^(1/n) of prompts behaves otherwise (95 %), each of which may lose
+// all; and that it is no mere chance to lie on one side if 2^−n is at most 2.5 %.
+bool excludes_loss(const Interval& difference, double loss, double tolerated) {
+  if (difference.low < difference.high) return difference.above(-loss);
+  return difference.above(-loss) && 1 - std::pow(0.05, 1 / static_cast<double>(difference.count)) < tolerated;
+}
+bool shows_loss(const Interval& difference) {
+  if (difference.low < difference.high) return difference.below(0);
+  return difference.below(0) && std::exp2(-static_cast<double>(difference.count)) <= 0.025;
+}
+
 RetrievalChange retrieval_change(std::string measure, std::span<const double> trained,
                                  std::span<const double> changed, double chance, double tolerated,
                                  bool failed) {
@@ -629,9 +641,9 @@ RetrievalChange retrieval_change(std::string measure, std::span<const double> tr
   } else if (!result.trained.above(2 * chance)) {  // the best of many heads is above chance by chance
     result.verdict = RetrievalVerdict::untestable;
   } else {
-    result.verdict = result.difference.below(0)       ? RetrievalVerdict::worse
-                     : result.difference.above(-loss) ? RetrievalVerdict::not_worse
-                                                      : RetrievalVerdict::not_shown;
+    result.verdict = shows_loss(result.difference)                       ? RetrievalVerdict::worse
+                     : excludes_loss(result.difference, loss, tolerated) ? RetrievalVerdict::not_worse
+                                                                         : RetrievalVerdict::not_shown;
   }
   return result;
 }

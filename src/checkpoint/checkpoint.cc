@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "checkpoint/config.h"
 #include "checkpoint/families.h"
@@ -13,6 +15,7 @@
 #include "checkpoint/tokenizer_files.h"
 #include "checkpoint/weights.h"
 #include "core/fetched.h"
+#include "core/spelling.h"
 #include "io/file_errors.h"
 #include "normscope/error.h"
 
@@ -78,15 +81,20 @@ Checkpoint open_file(const fs::path& path) {
 
 [[noreturn]] void reject_unknown(const std::string& name) {
   if (!is_model_id(name)) reject(quoted_path(name), "does not exist", "check the path");
-  if (name == "minilm" || name == "stories15m")
+  const std::vector<std::string> offered = {"minilm", "stories15m"};
+  if (std::find(offered.begin(), offered.end(), name) != offered.end())
     reject(quoted_name(name), "is not on this machine yet",
            fmt::format("get it with: normscope data get {}", name));
-  reject(quoted_name(name),
-         "is neither a directory nor a file, nor a model in the local Hugging Face cache, and nothing is "
-         "downloaded without being asked",
-         fmt::format(
-             "get it with: huggingface-cli download {}, or a small model with: normscope data get minilm",
-             name));
+  const auto meant = nearest_spelling(name, offered);
+  reject(
+      quoted_name(name),
+      fmt::format(
+          "is neither a directory nor a file, nor a model in the local Hugging Face cache{}, and nothing is "
+          "downloaded without being asked",
+          meant ? fmt::format(" (did you mean '{}'?)", *meant) : ""),
+      fmt::format(
+          "get it with: huggingface-cli download {}, or a small model with: normscope data get minilm",
+          name));
 }
 
 }  // namespace

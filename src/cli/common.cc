@@ -39,10 +39,16 @@ bool takes_escape_codes(int descriptor) {
   throw Error(fmt::format("Standard output cannot be written to: {}.", reason));
 }
 
-// Characters on screen: code points of UTF-8.
+// Characters on screen: code points of UTF-8, without the codes of colours.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033')
+      i = std::min(text.find('m', i), text.size() - 1);
+    else if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80)
+      ++width;
+  }
+  return width;
 }
 
 bool numeric(std::string_view text) {
@@ -144,7 +150,9 @@ void flush_output() {
 }
 
 void note(const Common& common, std::string_view text) {
-  if (!common.quiet) std::fputs((printable(text) + "\n").c_str(), stderr);
+  if (common.quiet) return;
+  const std::size_t room = screen_width(STDERR_FILENO).value_or(std::string::npos);
+  std::fputs((wrapped(printable(text), room) + "\n").c_str(), stderr);
 }
 
 bool colour_output() {
@@ -168,20 +176,6 @@ std::optional<std::size_t> screen_width(int descriptor) {
 
 std::size_t terminal_width() {
   return screen_width(STDOUT_FILENO).value_or(80);
-}
-
-void Pace::add(double seconds, double done) {
-  if (seconds <= points_.back().seconds) return;
-  points_.push_back({seconds, done});
-  // What lies before the last half is of no use; one point at or before its beginning is.
-  const auto later = std::find_if(points_.begin() + 1, points_.end(),
-                                  [&](const Point& point) { return 2 * point.seconds > seconds; });
-  points_.erase(points_.begin(), later - 1);
-}
-
-double Pace::rate() const {
-  const Point &from = points_.front(), &to = points_.back();
-  return to.seconds > from.seconds ? (to.done - from.done) / (to.seconds - from.seconds) : 0;
 }
 
 std::string fitting_line(const std::vector<std::string>& forms, std::size_t width) {

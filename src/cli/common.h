@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/pace.h"
 #include "core/printable.h"
 #include "core/spelling.h"
 #include "normscope/executor.h"
@@ -144,22 +145,6 @@ struct Whole {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   double total = 1, before = 0,
          part = 0;  // before: what parts that ended took; part: what the present one takes
-};
-
-// How long the rest takes, at the pace of the last half of the time: work is often slower, or faster, towards
-// its end.
-class Pace {
- public:
-  // Seconds since the beginning, and the units of work done by then; neither falls.
-  void add(double seconds, double done);
-  // Units in a second; 0: not known yet.
-  double rate() const;
-
- private:
-  struct Point {
-    double seconds, done;
-  };
-  std::vector<Point> points_ = {{0, 0}};
 };
 
 // Of the forms of a line, the most telling first, the first that fits; else the last, cut off.

@@ -8,6 +8,7 @@
 #include "cli/common.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "fetch/place.h"
 #include "result/columns.h"
 #include "result/json_writer.h"
 
@@ -40,9 +41,12 @@ void run_get(const fetch::DataGetOptions& options, const Common& common) {
   constexpr std::uint64_t kShown = 1'000'000;
   std::unique_ptr<Progress> progress;
   fetch::DataGetEvents events;
+  events.stop = common.stop;
   events.begins = [&](const fetch::DataSet& set) {
-    set_kept(fmt::format("Stopped. What came of {} is kept; normscope data get {} goes on with it.", set.name,
-                         set.name));
+    set_kept(
+        fmt::format("Stopped. What came of {0} is kept; normscope data get {0} goes on with it.", set.name),
+        fetch::package_in(fetch::data_directory(), set).string(),
+        fmt::format("Stopped before anything of {} came.", set.name));
     progress = std::make_unique<Progress>(common, set.name, "MB");
     return [&](std::uint64_t done, std::uint64_t total) { progress->update(done / kShown, total / kShown); };
   };

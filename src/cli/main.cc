@@ -82,14 +82,16 @@ std::string about() {
 
 // What a first call without anything is answered with.
 std::string things_to_try() {
-  return "Normscope shows what normalization and masks do to a transformer's attention, and decides it exactly.\n"
-         "Five things to try:\n\n"
-         "  normscope tour                     the questions below on small examples, and a page: a minute\n"
-         "  normscope keys KEYS.npy            which of your keys attention can select, and why\n"
-         "  normscope heatmap                  how often random keys cannot be selected, with and without LayerNorm\n"
-         "  normscope collapse                 how fast tokens become alike with depth, under which mask and norm\n"
-         "  normscope paper --out audit        whether the claims of two papers hold\n\n"
-         "normscope --help lists all commands, normscope doctor tells what this machine has and lacks.\n";
+  return fitted_help(
+      "Normscope shows what normalization and masks do to a transformer's attention, and decides it exactly.\n"
+      "Five things to try:\n\n"
+      "  normscope tour              the questions below on small examples, and a page: a minute\n"
+      "  normscope keys KEYS.npy     which of your keys attention can select, and why\n"
+      "  normscope heatmap           how often random keys cannot be selected, with and without LayerNorm\n"
+      "  normscope collapse          how fast tokens become alike with depth, under which mask and norm\n"
+      "  normscope paper --out audit whether the claims of two papers hold\n\n"
+      "normscope --help lists all commands, normscope doctor tells what this machine has and lacks.\n",
+      screen_width(STDERR_FILENO).value_or(std::string::npos));
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -118,7 +120,11 @@ void require_known_command(const CLI::App& app, const std::vector<std::string>& 
   for (const std::string& word : arguments) {
     const auto names = command_names(*command);
     if (names.empty()) return;
-    if (word.starts_with('-')) continue;
+    if (word.starts_with('-')) {
+      const bool known = command != &app || word == "-h" || word == "--help" || word == "--version";
+      if (known) continue;
+      throw InputError(fmt::format("Options come after the command: normscope COMMAND … {}.", word));
+    }
     if (std::find(names.begin(), names.end(), word) == names.end()) {
       const auto meant = nearest_spelling(word, names);
       throw InputError(fmt::format("There is no command '{}'{}", word,
@@ -168,6 +174,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
                            ? nearest_spelling(extra.substr(0, extra.find('=')), option_names(command))
                            : std::nullopt;
     if (meant) return fmt::format("There is no option '{}'{}", extra, suggestion(meant));
+    if (extra.starts_with('-')) return fmt::format("There is no option '{}'; see {}.", extra, help);
     return fmt::format("The argument '{}' was not expected; see {}.", extra, help);
   }
   if (is_one_of<CLI::ArgumentMismatch>(error)) {  // CLI11 says "--seed: At Most 1 required but received 2"
@@ -176,6 +183,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
     return fmt::format("{} {}; see {}.", what.substr(0, what.find(':')),
                        repeated ? "was given more than once" : "needs a value", help);
   }
+  if (const auto names = command_names(command); !names.empty() && is_one_of<CLI::RequiredError>(error))
+    return fmt::format("{} needs a command: {}; see {}.", full_name(command), fmt::join(names, ", "), help);
   return fmt::format("{}; see {}.", error.what(), help);
 }
 

@@ -26,10 +26,8 @@ void run_report(const ReportOptions& options, const Common& common) {
   note(common, "Wrote " + options.out);
   if (common.json) return print(page.data + "\n");
   auto rows = page.claims.rows;
-  for (auto& row : rows) {
-    row.pop_back();  // the main results are sentences
+  for (auto& row : rows)
     for (std::string& cell : row) cell = printable(cell);
-  }
   print(table(rows));
 }
 

@@ -45,6 +45,9 @@ std::string shown(const std::string& token, bool brackets) {
   return text;
 }
 
+// Lines are not broken inside a mark; what stands there meanwhile occurs in no text that is shown.
+constexpr char kSpaceInMark = '\x1f';
+
 // The text of a space with its tokens marked, and which marks it has.
 struct MarkedText {
   std::string text;
@@ -73,8 +76,10 @@ MarkedText marked_text(const ScanResult& result, KeySpace space) {
       // Spaces stand before the mark, unless there is nothing else.
       const std::size_t ink = text.find_first_not_of(" \n"), begin = ink == std::string::npos ? 0 : ink;
       marked.text += text.substr(0, begin);
-      marked.text += colours ? fmt::format("\033[{}m{}\033[0m", mark->colour, text.substr(begin))
-                             : mark->before + text.substr(begin) + mark->after;
+      std::string inside = text.substr(begin);
+      std::replace(inside.begin(), inside.end(), ' ', kSpaceInMark);
+      marked.text += colours ? fmt::format("\033[{}m{}\033[0m", mark->colour, inside)
+                             : mark->before + inside + mark->after;
     }
     marked.text += "\n";
   }
@@ -90,6 +95,8 @@ std::string highlighted(const ScanResult& result, std::optional<KeySpace> space)
   }
   if (!space || !any_marked(result, *space)) return "";
   const MarkedText marked = marked_text(result, *space);
+  std::string lines = wrapped(marked.text);
+  std::replace(lines.begin(), lines.end(), kSpaceInMark, ' ');
   std::vector<std::string> legend;
   for (const Mark& mark : kMarks) {
     if (!marked.marks.contains(&mark)) continue;
@@ -102,7 +109,7 @@ std::string highlighted(const ScanResult& result, std::optional<KeySpace> space)
   return fmt::format(
       "\n{}\n{}",
       wrapped(fmt::format("By {} ({}): {}", set_name(*space), name_of(*space), fmt::join(legend, ", "))),
-      marked.text);
+      lines);
 }
 
 void run(KeptCall<ScanOptions> call, const Common& given, const CLI::App& command) {

@@ -76,6 +76,8 @@ std::string counted(std::size_t count, std::string_view what) {
 std::string with_interval(const Interval& interval, int digits, double unit, IntervalStyle style) {
   if (interval.count == 0) return std::string(style.none);
   if (!std::isfinite(interval.mean)) return std::string(kNotMeasurable);
+  if (const auto both = interval.both())
+    return fmt::format("{:.{}f}, {:.{}f}", unit * (*both)[0], digits, unit * (*both)[1], digits);
   std::string mean = fmt::format("{:.{}f}", unit * interval.mean, digits);
   if (!std::isfinite(interval.half_width())) return mean;
   return fmt::format("{}{}{:.{}f}", mean, style.sign, unit * interval.half_width(), digits);
@@ -83,6 +85,8 @@ std::string with_interval(const Interval& interval, int digits, double unit, Int
 
 std::string with_interval(const Interval& interval) {
   const double half = interval.half_width();
+  if (const auto both = interval.both())
+    return fmt::format("{}, {}", significant((*both)[0], 3), significant((*both)[1], 3));
   if (interval.count < 2 || !std::isfinite(half)) return significant(interval.mean, 2, kNotMeasurable);
   const double size = std::abs(interval.mean);
   if (!(half > 0) || size < 1e-3 || size >= 1e5) return fmt::format("{:.2g} ± {:.1g}", interval.mean, half);
@@ -90,24 +94,32 @@ std::string with_interval(const Interval& interval) {
   return fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, half, digits);
 }
 
-std::string mean_text(const Interval& interval) {
+namespace {
+
+// sign: also of what is above 0.
+std::string mean_with(const Interval& interval, bool sign) {
   if (interval.count == 0 || std::isnan(interval.mean)) return "-";
-  if (std::isnan(interval.low)) return fmt::format("{:.3g}", interval.mean);
-  return fmt::format("{:.3g} ± {:.2g}", interval.mean, interval.half_width());
+  const auto number = [&](double value) {
+    return (sign && value > 0 ? "+" : "") + fmt::format("{:.3g}", value);
+  };
+  if (const auto both = interval.both()) return fmt::format("{}, {}", number((*both)[0]), number((*both)[1]));
+  if (std::isnan(interval.low)) return number(interval.mean);
+  return fmt::format("{} ± {:.2g}", number(interval.mean), interval.half_width());
+}
+
+}  // namespace
+
+std::string mean_text(const Interval& interval) {
+  return mean_with(interval, false);
 }
 
 std::string change_text(const Interval& interval) {
-  return (interval.count > 0 && interval.mean > 0 ? "+" : "") + mean_text(interval);
-}
-
-std::string mean_or_both(std::span<const double> values, int digits, double unit, IntervalStyle style) {
-  if (values.size() == 2)
-    return fmt::format("{:.{}f}, {:.{}f}", unit * values[0], digits, unit * values[1], digits);
-  return with_interval(mean_interval(values), digits, unit, style);
+  return mean_with(interval, true);
 }
 
 std::string with_interval(const RatioInterval& ratio) {
   if (ratio.count == 0) return "not run";
+  if (ratio.both) return fmt::format("{:.2f}×, {:.2f}×", (*ratio.both)[0], (*ratio.both)[1]);
   // What lies from low to high, if either may be unknown.
   const auto range = [](double low, double high, const char* times) {
     if (low == high) return fmt::format("{:.2f}{}", low, times);
@@ -128,6 +140,8 @@ std::string with_interval(const RatioInterval& ratio) {
 }
 
 std::string factor_text(const RatioInterval& factor) {
+  if (factor.both)
+    return fmt::format("{}, {}", significant((*factor.both)[0], 3), significant((*factor.both)[1], 3));
   std::string mean = significant(factor.estimate.low, 2, kNotMeasurable);
   if (!std::isfinite(factor.high - factor.low)) return mean;
   return fmt::format("{} ({:.2g} to {:.2g})", mean, factor.low, factor.high);

@@ -1,7 +1,6 @@
 #pragma once
 // Numbers, shares and intervals as people read them: in tables, pages and on the screen.
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,24 +34,20 @@ inline constexpr std::string_view kNotMeasurable = "not measurable";
 struct IntervalStyle {
   std::string_view sign = " ± ", none = "nothing";
 };
-// "0.97 ± 0.01" with so many digits, in multiples of 1/unit; without an interval, such as one value, the mean
-// alone; without a value `none`.
+// "0.97 ± 0.01" with so many digits, in multiples of 1/unit; of two values both, "0.95, 0.99"; without an interval,
+// such as one value, the mean alone; without a value `none`.
 std::string with_interval(const Interval& interval, int digits, double unit = 1, IntervalStyle style = {});
 // With as many digits as the interval leaves.
 std::string with_interval(const Interval& interval);
-// The mean of the values with its interval, but two values as they are, "0.95, 0.99": Student's interval of
-// two is 12.7 times as wide as they lie apart from their mean, and says less than they do.
-std::string mean_or_both(std::span<const double> values, int digits, double unit = 1,
-                         IntervalStyle style = {});
 
-// "0.823 ± 0.02": three digits of the mean, two of the interval; a change with its sign, "+0.02 ± 0.01"; "-"
-// without a value.
+// "0.823 ± 0.02": three digits of the mean, two of the interval, or both of two values; a change with its sign,
+// "+0.02 ± 0.01"; "-" without a value.
 std::string mean_text(const Interval& interval);
 std::string change_text(const Interval& interval);
 
-// "1.30× (1.10 to 1.54)"; "median more than 2.00× (more than 1.40), 3 of 10 seeds censored".
+// "1.30× (1.10 to 1.54)"; of two "1.30×, 1.42×"; "median more than 2.00× (more than 1.40), 3 of 10 seeds censored".
 std::string with_interval(const RatioInterval& ratio);
-// "0.31 (0.30 to 0.32)": of samples or windows, all known, and possibly far from 1.
+// "0.31 (0.30 to 0.32)", of two "0.30, 0.32": of samples or windows, all known, and possibly far from 1.
 std::string factor_text(const RatioInterval& factor);
 
 }  // namespace normscope

@@ -30,6 +30,10 @@ Interval students(std::span<const double> values, double level, double further) 
   const double reach = t * std::sqrt(squares / (n - 1) * (1 / n + further));
   result.low = result.mean - reach;
   result.high = result.mean + reach;
+  if (values.size() == 2 && further == 0) {
+    result.first = values[0];
+    result.second = values[1];
+  }
   return result;
 }
 
@@ -51,6 +55,20 @@ double median(const std::vector<double>& sorted) {
 }
 
 }  // namespace
+
+std::optional<std::array<double, 2>> Interval::both() const {
+  if (count != 2 || !std::isfinite(mean)) return std::nullopt;
+  if (std::isfinite(first)) return std::array{first, second};
+  if (!std::isfinite(half_width())) return std::nullopt;
+  static const double t = boost::math::quantile(boost::math::students_t(1), (1 + kUsualLevel) / 2);
+  return std::array{mean - half_width() / t, mean + half_width() / t};
+}
+
+std::array<double, 2> Interval::drawn() const {
+  auto ends = both().value_or(std::array{low, high});
+  if (ends[1] < ends[0]) std::swap(ends[0], ends[1]);
+  return ends;
+}
 
 Interval mean_interval(std::span<const double> values, double level) {
   return students(values, level, 0);
@@ -99,7 +117,9 @@ RatioInterval ratio_interval(std::span<const Range> ratios, double level) {
   if (result.censored == 0) {
     const Interval mean = mean_interval(logs, level);
     const double centre = std::exp(mean.mean);
-    return {ratios.size(), 0, {centre, centre}, std::exp(mean.low), std::exp(mean.high)};
+    result = {ratios.size(), 0, {centre, centre}, std::exp(mean.low), std::exp(mean.high)};
+    if (mean.both()) result.both = {ratios[0].low, ratios[1].low};
+    return result;
   }
   std::sort(lows.begin(), lows.end());
   std::sort(highs.begin(), highs.end());
@@ -139,7 +159,12 @@ Interval share_interval(std::size_t hits, std::size_t count, double level) {
   const double centre = scale * (share + z * z / (2 * n));
   const double reach = scale * z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
   // At a share of 0 or 1 the interval ends there; rounding must not put it beside.
-  return {count, share, hits == 0 ? 0 : centre - reach, hits == count ? 1 : centre + reach};
+  Interval result{count, share, hits == 0 ? 0 : centre - reach, hits == count ? 1 : centre + reach};
+  if (count == 2) {
+    result.first = hits > 0 ? 1 : 0;
+    result.second = hits > 1 ? 1 : 0;
+  }
+  return result;
 }
 
 double level_of_look(std::size_t look, std::size_t intervals) {

@@ -187,8 +187,9 @@ std::unique_ptr<const Corpus> corpus_by_name(const std::string& name, std::uint6
   if (name == "imdb") return imdb_corpus();
   if (name == "gutenberg") return gutenberg_corpus();
   if (name == "grammar") return grammar_corpus(seed);
-  throw InputError(fmt::format("There is no corpus {}; it is imdb, gutenberg or grammar, or name text files.",
-                               io::quoted_name(name)));
+  throw InputError(fmt::format(
+      "There is no corpus {}; there are imdb, gutenberg and grammar; files are given with --text.",
+      io::quoted_name(name)));
 }
 
 std::unique_ptr<const Corpus> default_corpus(std::uint64_t seed) {

@@ -25,7 +25,7 @@ DataGetResult get_data(const DataGetOptions& options, const DataGetEvents& event
   for (const std::string& name : options.names) sets.push_back(&data_set(name));
   DataGetResult result{provenance(0, 0), {}};
   for (const DataSet* set : sets) {
-    const Fetched fetched = fetch(*set, data_directory(), events.begins(*set));
+    const Fetched fetched = fetch(*set, data_directory(), events.begins(*set), events.stop);
     result.data.push_back({set->name, fetched.path.string(), fetched.was_there, fetched.resumed, set->terms});
     events.ends(result.data.back());
   }

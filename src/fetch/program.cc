@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "normscope/error.h"
+#include "normscope/executor.h"
 
 extern char** environ;
 
@@ -20,6 +21,7 @@ namespace normscope::fetch {
 namespace {
 
 constexpr std::size_t kMostComplaint = 1 << 14, kLongestLine = 200;
+constexpr int kLook = 100;  // milliseconds: a signal interrupts poll only in the thread that it reaches
 
 [[noreturn]] void fail(const std::string& program, int error) {
   throw Error(fmt::format("The program '{}' could not be started: {}; try again.", program,
@@ -121,7 +123,8 @@ std::string main_line(const std::string& text) {
 }  // namespace
 
 ProgramEnd run_program(const std::vector<std::string>& arguments,
-                       const std::function<void(std::span<const std::byte>)>& output) {
+                       const std::function<void(std::span<const std::byte>)>& output,
+                       const std::atomic<bool>* stop) {
   const std::string& program = arguments.at(0);
   Pipe out(program), err(program);
   pid_t id = -1;
@@ -139,7 +142,10 @@ ProgramEnd run_program(const std::vector<std::string>& arguments,
   };
   std::array<pollfd, 2> ends = {pollfd{out.read_end(), POLLIN, 0}, pollfd{err.read_end(), POLLIN, 0}};
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {  // poll passes over those below 0
-    if (::poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) fail(program, errno);
+    const int ready = ::poll(ends.data(), ends.size(), kLook);
+    if (ready < 0 && errno != EINTR) fail(program, errno);
+    if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw Cancelled();
+    if (ready <= 0) continue;
     if (ends[0].revents != 0 && !read_some(ends[0].fd, output)) ends[0].fd = -1;
     if (ends[1].revents != 0 && !read_some(ends[1].fd, take_complaint)) ends[1].fd = -1;
   }

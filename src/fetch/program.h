@@ -1,5 +1,6 @@
 #pragma once
 // Other programs, started without a shell: an argument is an argument, whatever is in it.
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -15,8 +16,9 @@ struct ProgramEnd {
 };
 
 // Runs arguments[0] to its end and hands its standard output on as it comes. If `output` throws, the program
-// is stopped and the exception goes on.
+// is stopped and the exception goes on; it is also stopped, and Cancelled thrown, once `stop` becomes true.
 ProgramEnd run_program(const std::vector<std::string>& arguments,
-                       const std::function<void(std::span<const std::byte>)>& output);
+                       const std::function<void(std::span<const std::byte>)>& output,
+                       const std::atomic<bool>* stop);
 
 }  // namespace normscope::fetch

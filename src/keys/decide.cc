@@ -201,6 +201,7 @@ class SetDecider {
   template <class Body>
   void for_pieces(const Cut& cut, std::vector<KeyVerdict>& verdicts, const Body& body) {
     const std::size_t pieces = (cut.keys.size() + kPiece - 1) / kPiece;
+    if (cut.told) report(0);  // what was prepared by now says nothing of the pace
     const auto keys_of = [&](std::size_t piece) {
       return cut.keys.subspan(piece * kPiece, std::min(kPiece, cut.keys.size() - piece * kPiece));
     };

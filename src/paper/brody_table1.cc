@@ -49,7 +49,9 @@ Claim every_key_selectable() {
       .granted =
           when(
               some(of(heads, &KeyTally::unselectable)),
-              "keys are what leaves the norm; a head compares kW_K in its own few dimensions, where most cannot be selected, with LayerNorm as without") +
+              written(
+                  "keys are what leaves the norm; a head compares kW_K in its own few dimensions, where {} of {} cannot be selected",
+                  of(heads, &KeyTally::unselectable), of(heads, &KeyTally::keys))) +
           when(all_of({some(of(heads, &KeyTally::unselectable)), some(of(model, &KeyTally::unselectable))}),
                "; and ") +
           when(some(of(model, &KeyTally::unselectable)), "the norm has no eps"),

@@ -296,7 +296,9 @@ std::string seeds_caption(std::span<const std::uint64_t> seeds) {
     if (std::find(each.begin(), each.end(), seed) == each.end()) each.push_back(seed);
   }
   return fmt::format("Seed{} {}{}.", each.size() == 1 ? "" : "s", fmt::join(each, ", "),
-                     each.size() > 1 ? "; bands are 95 % intervals of the mean over seeds" : "");
+                     each.size() > 2    ? "; bands are 95 % intervals of the mean over seeds"
+                     : each.size() == 2 ? "; lines are means, bands reach from one seed to the other"
+                                        : "");
 }
 
 }  // namespace normscope

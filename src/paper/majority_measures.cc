@@ -147,8 +147,9 @@ CurveFigure::Curve curve_of(const MajorityRuns& runs, const std::string& name, c
     if (interval.count == 0) continue;
     result.x.push_back(static_cast<double>(row.step));
     result.y.push_back(interval.mean);
-    result.low.push_back(std::clamp(interval.low, quantity.least, quantity.most));
-    result.high.push_back(std::clamp(interval.high, quantity.least, quantity.most));
+    const auto [low, high] = interval.drawn();
+    result.low.push_back(std::clamp(low, quantity.least, quantity.most));
+    result.high.push_back(std::clamp(high, quantity.least, quantity.most));
   }
   if (runs.size() < 2) result.low.clear(), result.high.clear();
   return result;

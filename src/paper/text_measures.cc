@@ -121,8 +121,9 @@ void add_point(CurveFigure::Curve& curve, std::uint64_t step, std::span<const do
   curve.x.push_back(static_cast<double>(step));
   curve.y.push_back(unit * interval.mean);
   const bool band = interval.count > 1;
-  curve.low.push_back(unit * std::clamp(band ? interval.low : interval.mean, least, most));
-  curve.high.push_back(unit * std::clamp(band ? interval.high : interval.mean, least, most));
+  const auto [low, high] = interval.drawn();
+  curve.low.push_back(unit * std::clamp(band ? low : interval.mean, least, most));
+  curve.high.push_back(unit * std::clamp(band ? high : interval.mean, least, most));
 }
 
 std::string scale_caption(const TextRecipe& recipe) {

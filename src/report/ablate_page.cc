@@ -79,8 +79,9 @@ CurveFigure layer_figure(const AblateResult& result, std::span<const Effect> eff
         curve.x.push_back(static_cast<double>(layer.layer));
         curve.y.push_back(interval.mean);
         if (interval.count < 2) continue;
-        curve.low.push_back(effect.log ? std::max(interval.low, interval.mean / 10) : interval.low);
-        curve.high.push_back(interval.high);
+        const auto [low, high] = interval.drawn();
+        curve.low.push_back(effect.log ? std::max(low, interval.mean / 10) : low);
+        curve.high.push_back(high);
       }
     }
   }
@@ -89,12 +90,19 @@ CurveFigure layer_figure(const AblateResult& result, std::span<const Effect> eff
 
 // Hidden states, then attention.
 std::vector<Figure> layer_figures(const AblateResult& result, const std::string& settings) {
+  std::size_t windows = 0;
+  for (const AblateRowResult& row : result.rows)
+    if (row.layers && !row.layers->empty()) windows = std::max(windows, row.layers->front().change.count);
+  const char* bands = windows > 2    ? "; bands are 95 % intervals over windows"
+                      : windows == 2 ? "; bands reach from one window to the other"
+                                     : "";
   const auto effects = std::span(kEffects);
   std::vector<Figure> figures = {
       to_figure("hidden", "Hidden states after each layer, beside those as trained",
-                "Means over windows; bands are 95 % intervals.", layer_figure(result, effects.first(2))),
+                fmt::format("Means over {}{}.", counted(windows, "window"), bands),
+                layer_figure(result, effects.first(2))),
       to_figure("attention", "Attention weights and what enters attention",
-                "Means over heads, tokens and windows; bands are 95 % intervals over windows.",
+                fmt::format("Means over heads, tokens and {}{}.", counted(windows, "window"), bands),
                 layer_figure(result, effects.subspan(2)))};
   for (Figure& figure : figures) figure.settings = settings;
   return figures;

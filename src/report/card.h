@@ -1,6 +1,7 @@
 #pragma once
 // Cards: a sentence, how it ended as a badge, what was measured beside what was published as a picture, and why. The
 // same for the claims of papers and for what other commands find.
+#include <array>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -21,15 +22,16 @@ char letter_of(Badge badge);
 struct Reading {
   std::string name = {};  // empty if the card has no other
   std::string unit = {};
-  double value = NAN, low = NAN, high = NAN;  // without an interval, low and high are not numbers
+  double value = NAN, low = NAN, high = NAN;       // without an interval, low and high are not numbers
+  std::optional<std::array<double, 2>> both = {};  // of two values: shown in place of the others
   std::optional<double> published = {}, threshold = {};
   bool above = true;                // on which side of the threshold the sentence holds
   std::optional<bool> answer = {};  // whether it does there; none: it cannot be told yet
 };
-// Intervals as bars, thresholds as lines with the side shaded on which the sentence holds, published values as
+// Values as dots, intervals as bars, thresholds as lines with the side shaded on which the sentence holds, published values as
 // diamonds; beyond a few they are folded. Markup; empty without a number to draw.
 std::string readings_html(std::span<const Reading> readings);
-// "1.04× (0.92 to 1.2)"
+// "1.04× (0.92 to 1.2)", of two values "0.98, 1.1×"
 std::string words_of(const Reading& reading);
 
 struct Card {

@@ -132,7 +132,8 @@ std::string zero_note(const HeatmapFigure& figure, const HeatmapFigure::Panel& p
     return "";
   const double x = left + layout.cell_width * static_cast<double>(figure.x.size()) / 2;
   const double y = top + layout.cell_height * static_cast<double>(figure.y.size()) / 2 + 5;
-  return text(x, y, "text-anchor=\"middle\" font-size=\"14\" pointer-events=\"none\"", "0 in every cell");
+  return text(x, y, "text-anchor=\"middle\" font-size=\"14\" pointer-events=\"none\"",
+              fmt::format("0 in all {} cells", panel.values.size()));
 }
 
 std::string colour_bar(const HeatmapFigure::Row& row, double left, double top, double height) {

@@ -14,11 +14,12 @@ struct LayerHeadFigure {
   struct Panel {
     std::string title;
     std::vector<double> values;  // layers × heads
+    std::size_t heads = 0;       // of its own model, where others have more; 0: as many as the figure
   };
-  std::size_t layers = 0, heads = 0;
-  std::string scale;                // what the colours count, with its unit
-  std::optional<double> low, high;  // ends of the colours; none: those of all values
-  bool percent = false;             // values are shares, shown in per cent
+  std::size_t layers = 0, heads = 0;  // the most of all panels
+  std::string scale;                  // what the colours count, with its unit
+  std::optional<double> low, high;    // ends of the colours; none: those of all values
+  bool percent = false;               // values are shares, shown in per cent
   std::vector<Panel> panels;
   std::string caption;
 };

@@ -24,6 +24,15 @@ struct Layout {
   double cell, panel_width, panel_height;
 };
 
+// Layers and heads of a panel.
+struct Shape {
+  std::size_t layers, heads;
+};
+Shape shape_of(const LayerHeadFigure& figure, const Panel& panel) {
+  if (panel.heads == 0) return {figure.layers, figure.heads};
+  return {std::min(figure.layers, panel.values.size() / panel.heads), std::min(figure.heads, panel.heads)};
+}
+
 Layout lay_out(const LayerHeadFigure& figure) {
   const auto across = static_cast<double>(std::max<std::size_t>(1, figure.heads));
   const auto down = static_cast<double>(std::max<std::size_t>(1, figure.layers));
@@ -72,9 +81,10 @@ std::size_t label_step(std::size_t count, double cell, double room) {
 std::string cells(const LayerHeadFigure& figure, const Panel& panel, const Layout& layout, const Scale& scale,
                   double left, double top) {
   std::string rects, labels;
-  const std::size_t count = std::min(panel.values.size(), figure.layers * figure.heads);
+  const Shape shape = shape_of(figure, panel);
+  const std::size_t count = std::min(panel.values.size(), shape.layers * shape.heads);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t layer = i / figure.heads, head = i % figure.heads;
+    const std::size_t layer = i / shape.heads, head = i % shape.heads;
     const double value = panel.values[i];
     const bool known = draw::drawable(value);
     const Colour colour = viridis(known ? scale.share(value) : 0);
@@ -104,21 +114,21 @@ std::string cells(const LayerHeadFigure& figure, const Panel& panel, const Layou
              "<g class=\"cells\"{} data-frame=\"{:.1f} {:.1f} {:.1f} {:.1f}\" data-columns=\"{}\" "
              "transform=\"translate({:.1f} {:.1f}) scale({:.6g})\" shape-rendering=\"crispEdges\">\n{}</g>\n",
              draw::attribute("data-title", panel.title), left, top,
-             left + layout.cell * static_cast<double>(figure.heads),
-             top + layout.cell * static_cast<double>(figure.layers), figure.heads, left, top, layout.cell,
+             left + layout.cell * static_cast<double>(shape.heads),
+             top + layout.cell * static_cast<double>(shape.layers), shape.heads, left, top, layout.cell,
              rects) +
          labels;
 }
 
-std::string axes(const LayerHeadFigure& figure, const Layout& layout, double left, double top) {
+std::string axes(const Shape& shape, const Layout& layout, double left, double top) {
   std::string svg;
-  const double width = layout.cell * static_cast<double>(figure.heads),
-               height = layout.cell * static_cast<double>(figure.layers);
-  for (std::size_t h = 0; h < figure.heads; h += label_step(figure.heads, layout.cell, 24)) {
+  const double width = layout.cell * static_cast<double>(shape.heads),
+               height = layout.cell * static_cast<double>(shape.layers);
+  for (std::size_t h = 0; h < shape.heads; h += label_step(shape.heads, layout.cell, 24)) {
     svg += text(left + (static_cast<double>(h) + 0.5) * layout.cell, top + height + 16,
                 "text-anchor=\"middle\"", std::to_string(h));
   }
-  for (std::size_t l = 0; l < figure.layers; l += label_step(figure.layers, layout.cell, 14)) {
+  for (std::size_t l = 0; l < shape.layers; l += label_step(shape.layers, layout.cell, 14)) {
     svg += text(left - 7, top + (static_cast<double>(l) + 0.5) * layout.cell + 4, "text-anchor=\"end\"",
                 std::to_string(l));
   }
@@ -192,7 +202,7 @@ std::string layer_head_svg(const LayerHeadFigure& figure) {
       continue;
     }
     gaps = gaps || !std::all_of(panel.values.begin(), panel.values.end(), draw::drawable);
-    svg += cells(figure, panel, layout, scale, left, top) + axes(figure, layout, left, top);
+    svg += cells(figure, panel, layout, scale, left, top) + axes(shape_of(figure, panel), layout, left, top);
   }
   svg += colour_bar(figure, scale, gaps, kEdge + static_cast<double>(columns) * column, kEdge + kTitle);
   const std::size_t rows = (figure.panels.size() + 1) / 2;
@@ -203,8 +213,9 @@ std::string layer_head_svg(const LayerHeadFigure& figure) {
 std::string layer_head_csv(const LayerHeadFigure& figure) {
   Csv<HeadRow> csv;
   for (const Panel& panel : figure.panels) {
-    for (std::size_t i = 0; i < std::min(panel.values.size(), figure.layers * figure.heads); ++i)
-      csv.add({panel.title, i / figure.heads, i % figure.heads, panel.values[i]});
+    const Shape shape = shape_of(figure, panel);
+    for (std::size_t i = 0; i < std::min(panel.values.size(), shape.layers * shape.heads); ++i)
+      csv.add({panel.title, i / shape.heads, i % shape.heads, panel.values[i]});
   }
   return std::move(csv).text();
 }

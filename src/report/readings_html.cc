@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "core/number_text.h"
 #include "report/card.h"
@@ -30,14 +32,20 @@ std::string with_unit(const std::string& number, const std::string& unit) {
   return number + (joined ? "" : "\u00a0") + unit;
 }
 
+// What is drawn as a dot.
+std::vector<double> values_of(const Reading& reading) {
+  return reading.both ? std::vector(reading.both->begin(), reading.both->end()) : std::vector{reading.value};
+}
+
 // An axis that holds everything with this unit.
 draw::Axis axis_of(std::span<const Reading> readings, const std::string& unit) {
   std::vector<double> shown;
   for (const Reading& reading : readings) {
     if (reading.unit != unit) continue;
-    for (const double value : {reading.value, reading.low, reading.high, reading.threshold.value_or(NAN),
-                               reading.published.value_or(NAN)})
-      if (draw::drawable(value)) shown.push_back(value);
+    std::vector<double> drawn = values_of(reading);
+    if (!reading.both) drawn.insert(drawn.end(), {reading.low, reading.high});
+    drawn.insert(drawn.end(), {reading.threshold.value_or(NAN), reading.published.value_or(NAN)});
+    std::copy_if(drawn.begin(), drawn.end(), std::back_inserter(shown), draw::drawable);
   }
   const auto [least, most] = std::minmax_element(shown.begin(), shown.end());
   const bool log = !shown.empty() && *least > 0 && *most > kWideRatio * *least;
@@ -96,7 +104,7 @@ std::string track(const Reading& reading, const draw::Axis& axis, double top) {
                       "at-threshold"});
   }
   // Without an interval the number alone; an end beyond everything reaches the edge.
-  if (!std::isnan(reading.low) && !std::isnan(reading.high)) {
+  if (!reading.both && !std::isnan(reading.low) && !std::isnan(reading.high)) {
     const auto end = [&](double value, double beyond) { return axis.shows(value) ? axis.at(value) : beyond; };
     const double low = end(reading.low, kEdge), high = end(reading.high, kWidth - kEdge);
     svg += fmt::format("<path class=\"interval {}\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n",
@@ -107,9 +115,10 @@ std::string track(const Reading& reading, const draw::Axis& axis, double top) {
     svg += fmt::format("<path class=\"published\" d=\"M{:.1f} {:.1f}l6 6l-6 6l-6 -6z\"/>\n", at, middle - 6);
     labels.push_back({at, "published " + with_unit(plain(*reading.published), reading.unit), "at-published"});
   }
-  if (axis.shows(reading.value))
-    svg += fmt::format("<circle class=\"value {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"/>\n",
-                       answer_class(reading.answer), axis.at(reading.value), middle);
+  for (const double value : values_of(reading))
+    if (axis.shows(value))
+      svg += fmt::format("<circle class=\"value {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"/>\n",
+                         answer_class(reading.answer), axis.at(value), middle);
   return svg + labels_svg(std::move(labels), top + kTrack + 15);
 }
 
@@ -117,6 +126,9 @@ std::string track(const Reading& reading, const draw::Axis& axis, double top) {
 
 std::string words_of(const Reading& reading) {
   if (std::isnan(reading.value) && std::isnan(reading.low)) return "nothing";
+  if (reading.both)
+    return fmt::format("{}, {}", plain((*reading.both)[0]),
+                       with_unit(plain((*reading.both)[1]), reading.unit));
   std::string text = with_unit(plain(reading.value), reading.unit);
   if (!std::isnan(reading.low) && !std::isnan(reading.high) && reading.low != reading.high) {
     text += std::isinf(reading.high)  ? fmt::format(" (more than {})", plain(reading.low))

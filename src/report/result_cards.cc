@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/number_text.h"
@@ -29,11 +30,27 @@ Reading share(const char* name, std::size_t part, std::size_t whole) {
 }
 
 Reading measured(std::string name, const Interval& interval, std::string unit, double factor = 1) {
-  return {.name = std::move(name),
-          .unit = std::move(unit),
-          .value = factor * interval.mean,
-          .low = factor * interval.low,
-          .high = factor * interval.high};
+  Reading reading{.name = std::move(name),
+                  .unit = std::move(unit),
+                  .value = factor * interval.mean,
+                  .low = factor * interval.low,
+                  .high = factor * interval.high};
+  if (const auto both = interval.both()) reading.both = {factor * (*both)[0], factor * (*both)[1]};
+  return reading;
+}
+
+// Two values stand in the order of the seeds, as in tables; a file has only their mean and interval.
+template <class RunResult, class Value>
+Interval in_order(Interval mean, const std::vector<RunResult>& runs, const std::string& norm,
+                  const Value& value) {
+  std::vector<double> values;
+  for (const RunResult& run : runs)
+    if (run.run.norm == norm && std::isfinite(value(run))) values.push_back(value(run));
+  if (mean.count == 2 && values.size() == 2) {
+    mean.first = values[0];
+    mean.second = values[1];
+  }
+  return mean;
 }
 
 const char* retrieval_words(std::string_view measure) {
@@ -64,11 +81,24 @@ std::vector<Card> scan_cards(const ScanResult& result) {
               .sentence = fmt::format("Every token can be selected {}", space_words(space)),
               .badge = !all                          ? Badge::fails
                        : found.undecided_in_some > 0 ? Badge::open
+                       : found.tied_in_some > 0      ? Badge::only_if
                                                      : Badge::holds};
-    card.verdict =
-        all ? word_of(card.badge)
-            : fmt::format("does not hold: {} of {} cannot in some of {}", found.unselectable_in_some,
-                          counted(found.tokens, "token"), counted(found.sets, "set"));
+    const std::string tokens = counted(found.tokens, "token"), sets = counted(found.sets, "set");
+    switch (card.badge) {
+      case Badge::fails:
+        card.verdict = fmt::format("does not hold: {} of {} cannot in some of {}", found.unselectable_in_some,
+                                   tokens, sets);
+        break;
+      case Badge::only_if:
+        card.verdict = fmt::format("holds only if ties count: {} of {} never lead alone in some of {}",
+                                   found.tied_in_some, tokens, sets);
+        break;
+      case Badge::holds:
+        card.verdict = fmt::format("holds of {} in {}", tokens, sets);
+        break;
+      default:
+        card.verdict = word_of(card.badge);
+    }
     card.readings = {share("unselectable in some set", found.unselectable_in_some, found.tokens),
                      share("unselectable in every set", found.unselectable_in_all, found.tokens)};
     if (found.tied_in_some > 0)
@@ -118,10 +148,16 @@ std::vector<Card> training_cards(const MajorityResult& result) {
   for (const MajorityNormResult& norm : result.norms) {
     if (cards.size() == kMostCards) break;
     Card& card = cards.emplace_back(norm_card(norm.norm, norm.runs));
-    card.verdict = fmt::format("accuracy {} %", with_interval(norm.measures.accuracy, 1, 100));
-    card.readings = {measured("positions right", norm.measures.accuracy, "%", 100),
-                     measured("training loss", norm.measures.train_loss, "nats"),
-                     measured("queries to 1", norm.measures.angle_mean, "°")};
+    const auto over_seeds = [&](const Interval& mean, double MajorityMeasures<double>::*measure) {
+      return in_order(mean, result.runs, norm.norm,
+                      [=](const MajorityRunResult& run) { return run.measures.*measure; });
+    };
+    using M = MajorityMeasures<double>;
+    const Interval accuracy = over_seeds(norm.measures.accuracy, &M::accuracy);
+    card.verdict = fmt::format("accuracy {} %", with_interval(accuracy, 1, 100));
+    card.readings = {measured("positions right", accuracy, "%", 100),
+                     measured("training loss", over_seeds(norm.measures.train_loss, &M::train_loss), "nats"),
+                     measured("queries to 1", over_seeds(norm.measures.angle_mean, &M::angle_mean), "°")};
   }
   return cards;
 }
@@ -131,11 +167,25 @@ std::vector<Card> training_cards(const TextResult& result) {
   for (const TextNormResult& norm : result.norms) {
     if (cards.size() == kMostCards) break;
     Card& card = cards.emplace_back(norm_card(norm.norm, norm.runs));
-    card.verdict = norm.accuracy ? fmt::format("accuracy {} %", with_interval(*norm.accuracy, 1, 100))
-                                 : fmt::format("held-out loss {} nats", with_interval(norm.held_out_loss, 3));
-    if (norm.accuracy) card.readings.push_back(measured("texts right", *norm.accuracy, "%", 100));
-    card.readings.push_back(measured("training loss", norm.train_loss, "nats"));
-    card.readings.push_back(measured("held-out loss", norm.held_out_loss, "nats"));
+    std::vector<TextRunResult> sound = result.runs;
+    std::erase_if(sound, [](const TextRunResult& run) { return run.trouble.has_value(); });
+    const auto over_seeds = [&](const Interval& mean, const auto& value) {
+      return in_order(mean, sound, norm.norm, value);
+    };
+    using Run = TextRunResult;
+    const Interval train_loss =
+        over_seeds(norm.train_loss, [](const Run& run) { return run.measures.train_loss; });
+    const Interval held_out_loss =
+        over_seeds(norm.held_out_loss, [](const Run& run) { return run.measures.held_out_loss; });
+    card.verdict = fmt::format("held-out loss {} nats", with_interval(held_out_loss, 3));
+    if (norm.accuracy) {
+      const Interval accuracy =
+          over_seeds(*norm.accuracy, [](const TextRunResult& run) { return run.measures.accuracy; });
+      card.verdict = fmt::format("accuracy {} %", with_interval(accuracy, 1, 100));
+      card.readings.push_back(measured("texts right", accuracy, "%", 100));
+    }
+    card.readings.push_back(measured("training loss", train_loss, "nats"));
+    card.readings.push_back(measured("held-out loss", held_out_loss, "nats"));
   }
   return cards;
 }

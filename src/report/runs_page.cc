@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "normscope/error.h"
@@ -154,11 +153,8 @@ RunView::Map beside(const std::vector<std::pair<std::string, const RunView::Map*
     for (const auto& [run, map] : maps) {
       for (const LayerHeadFigure::Panel& panel : map->figure.panels) {
         if (panel.title != title) continue;
-        auto& wider = all.figure.panels.emplace_back();
-        wider.title = fmt::format("{}: {}", fs::path(run).filename().string(), title);
-        wider.values.assign(all.figure.layers * all.figure.heads, std::numeric_limits<double>::quiet_NaN());
-        for (std::size_t i = 0; i < panel.values.size(); ++i)
-          wider.values[i / map->figure.heads * all.figure.heads + i % map->figure.heads] = panel.values[i];
+        all.figure.panels.push_back({fmt::format("{}: {}", fs::path(run).filename().string(), title),
+                                     panel.values, map->figure.heads});
       }
     }
   }
@@ -326,6 +322,13 @@ CardedPage RunsReport::page(const Provenance& provenance) const {
   for (const Known& run : runs_)
     rows.runs.push_back({run.name, run.command, run.state, run.seed, run.version, run.verdict});
   page.claims = {"The runs", table_of(rows.runs)};
+  // Sentences have a table of their own: beside the other columns a telephone has no room for them.
+  ReportTable results{"Main results", {}};
+  for (auto& row : page.claims.rows) {
+    results.rows.push_back({row.front(), std::move(row.back())});
+    row.pop_back();
+  }
+  page.above.push_back(std::move(results));
   // What differs, command by command.
   std::map<std::string, std::vector<const Known*>> commands;
   for (const Known& run : runs_) commands[run.command].push_back(&run);

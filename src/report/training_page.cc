@@ -114,7 +114,7 @@ std::string last_value(std::span<const TrainingSeries> series, const std::string
     if (each.norm == norm && !each.rows.empty() && std::isfinite(each.rows.back().values[measure]))
       values.push_back(each.rows.back().values[measure]);
   }
-  return mean_or_both(values, digits, factor, {.none = "–"});
+  return with_interval(mean_interval(values), digits, factor, {.none = "–"});
 }
 
 std::string over_seeds_in_words(const CurveFigure& figure) {
@@ -199,9 +199,10 @@ Figure training_figure(std::span<const TrainingSeries> series, const TrainingMar
 
 std::string over_seeds(std::span<const std::size_t> runs) {
   const bool two = std::find(runs.begin(), runs.end(), 2) != runs.end();
-  const bool other = std::any_of(runs.begin(), runs.end(), [](std::size_t count) { return count != 2; });
-  std::string text = other ? "± is the 95 % interval over seeds" : "";
-  if (two) text += fmt::format("{}of two seeds both values are shown", other ? "; " : "");
+  const bool more = std::any_of(runs.begin(), runs.end(), [](std::size_t count) { return count > 2; });
+  if (!two && !more) return "one seed has no interval";
+  std::string text = more ? "± is the 95 % interval over seeds" : "";
+  if (two) text += fmt::format("{}of two seeds both values are shown", more ? "; " : "");
   return text;
 }
 

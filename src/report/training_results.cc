@@ -48,7 +48,8 @@ std::string steps_cell(const std::vector<MajorityRunResult>& runs, const std::st
     if (reached) steps.push_back(made);
     ranges.push_back({made, reached ? made : std::numeric_limits<double>::infinity()});
   }
-  if (steps.empty() || steps.size() == ranges.size()) return mean_or_both(steps, 0, 1, kInCells);
+  if (steps.empty() || steps.size() == ranges.size())
+    return with_interval(mean_interval(steps), 0, 1, kInCells);
   const Range median = ratio_interval(ranges).estimate;
   return fmt::format("median {}{:.0f} ({} of {})", median.low == median.high ? "" : ">", median.low,
                      steps.size(), ranges.size());
@@ -107,7 +108,7 @@ ReportTable majority_table(const MajorityResult& result) {
     const auto cell = [&](double M::*measure, int digits, double factor = 1) {
       const auto values =
           values_of(result.runs, name, [&](const MajorityRunResult& run) { return run.measures.*measure; });
-      return mean_or_both(values, digits, factor, kInCells);
+      return with_interval(mean_interval(values), digits, factor, kInCells);
     };
     MajorityLine& row =
         rows.emplace_back(MajorityLine{name,
@@ -139,8 +140,8 @@ ReportTable text_training_table(const TextResult& result) {
     counts.push_back(norm.runs);
     const auto cell = [&](const MeanResult& mean, int digits, double unit, const auto& value) {
       const auto values = values_of(sound, norm.norm, value);
-      return values.size() == 2 ? mean_or_both(values, digits, unit, kInCells)
-                                : with_interval(mean, digits, unit, kInCells);
+      const Interval shown = values.size() == 2 ? mean_interval(values) : Interval(mean);
+      return with_interval(shown, digits, unit, kInCells);
     };
     const std::uint64_t steps = longest(sound, norm.norm);
     rows.push_back(

@@ -17,10 +17,10 @@ constexpr std::size_t kMostSettings = 6, kLongestText = 80, kMostListed = 6;
 constexpr std::int64_t kFreshSeconds = 120;
 
 // What a reader of a list would look for first.
-constexpr const char* kTelling[] = {"model",  "source", "file",   "text",     "corpus", "parts",
-                                    "masks",  "mask",   "spaces", "variants", "w",      "n",
-                                    "d",      "dim",    "tokens", "layers",   "heads",  "classes",
-                                    "length", "steps",  "draws",  "starts",   "samples"};
+constexpr const char* kTelling[] = {"model", "source", "file",     "text",   "corpus",  "masks",
+                                    "mask",  "spaces", "variants", "w",      "n",       "d",
+                                    "dim",   "tokens", "layers",   "heads",  "classes", "length",
+                                    "steps", "draws",  "starts",   "samples"};
 
 std::string shortened(std::string text) {
   if (text.size() <= kLongestText) return text;
@@ -63,6 +63,14 @@ void add_settings(Run& run, const Json& config) {
   for (const char* norm : {"norms", "norm"}) {
     if (!run.settings.empty() || !options.contains(norm)) continue;
     add_setting(run, norm, options[norm]);
+  }
+  // Steps, draws and samples of an audit are of parts that it may not have, and with a budget grow as it goes on.
+  if (const auto parts = options.find("parts"); parts != options.end()) {
+    add_setting(run, "parts", *parts);
+    const auto asked = options.find("asked");
+    if (asked != options.end() && asked->is_object() && asked->contains("budget"))
+      add_setting(run, "budget", (*asked)["budget"]);
+    return;
   }
   for (const char* name : kTelling) {
     if (options.contains(name)) add_setting(run, name, options[name]);

@@ -150,6 +150,12 @@ std::string range_of(const std::vector<std::size_t>& layers, std::size_t count) 
   return fmt::format("layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
 }
 
+const char* over_windows(std::size_t windows) {
+  return windows == 1   ? "one window has no interval"
+         : windows == 2 ? "of two windows both values are shown"
+                        : "mean ± 95 % interval over windows";
+}
+
 // What was done, what the loss and the probe are, and what to know.
 std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ablation) {
   const ModelOnText& about = plan.about;
@@ -177,12 +183,13 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
         "Rescaled: one constant per layer gives what enters attention the mean norm (before the bias) that "
         "it has on this text as trained.");
   }
-  if (ablation.loss == Ablation::Loss::next_token) {
-    sentences.emplace_back("Loss: of next tokens, in nats, mean ± 95 % interval over windows.");
-  } else if (ablation.loss == Ablation::Loss::masked_token) {
-    sentences.emplace_back(
-        "Loss: of the 15 % of tokens that are hidden by the mask token, the same in every row, in nats; mean "
-        "± 95 % interval over windows.");
+  if (ablation.loss != Ablation::Loss::none) {
+    sentences.push_back(
+        fmt::format("Loss: of {}, in nats; {}.",
+                    ablation.loss == Ablation::Loss::next_token
+                        ? "next tokens"
+                        : "the 15 % of tokens that are hidden by the mask token, the same in every row",
+                    over_windows(about.windows)));
   }
   if (ablation.probe_length > 0) {
     const bool asks = !ablation.rows.front().copy.choice.empty();
@@ -210,20 +217,32 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
   return sentences;
 }
 
-std::string verdict_of(const AblateResult& result) {
+}  // namespace
+
+std::string ablate_verdict(const AblateResult& result) {
   std::string text;
   for (const AblateRowResult& row : result.rows) {
     if (!row.retrieval) continue;
     std::string found;
-    for (const auto& [verdict, words] :
-         {std::pair(RetrievalVerdict::worse, std::string("worse")),
-          std::pair(RetrievalVerdict::not_worse, fmt::format("no worse by {:g} % of what it has above chance",
-                                                             100 * result.settings.tolerated)),
-          std::pair(RetrievalVerdict::not_shown,
-                    fmt::format("no difference these {} prompts can show", result.settings.prompts))}) {
+    const double tolerated = result.settings.tolerated;
+    const std::string margin = fmt::format("{:g} % of what it has above chance", 100 * tolerated);
+    struct Kind {
+      RetrievalVerdict verdict;
+      std::optional<bool> within;  // what is worse may be so by less than is tolerated
+      std::string words;
+    };
+    for (const auto& [verdict, within, words] :
+         {Kind{RetrievalVerdict::worse, false, "worse"},
+          Kind{RetrievalVerdict::worse, true, "worse, by less than " + margin},
+          Kind{RetrievalVerdict::not_worse, {}, "no worse by " + margin},
+          Kind{RetrievalVerdict::not_shown,
+               {},
+               fmt::format("no difference these {} prompts can show", result.settings.prompts)}}) {
       std::vector<std::string> facts;
       for (const RetrievalChange& change : *row.retrieval) {
         if (change.verdict != verdict) continue;
+        if (within && *within != change.difference.above(-tolerated * (change.trained.mean - change.chance)))
+          continue;
         facts.push_back(
             fmt::format("{} {:.3g} → {:.3g}, {}", change.measure == "gain" ? "copy gain" : change.measure,
                         change.trained.mean, change.changed.mean, change_text(change.difference)));
@@ -238,8 +257,6 @@ std::string verdict_of(const AblateResult& result) {
            "twice the chance, or a single prompt has none), so that a change cannot be judged.";
   return text;
 }
-
-}  // namespace
 
 AblatePlan plan_ablate(const AblateOptions& options, const Context& context) {
   check_options(options);
@@ -279,7 +296,7 @@ AblateStudy run_ablate(const AblatePlan& plan, const Context& context) {
   result.measured_loss = ablation.loss;
   result.notes = sentences_of(plan, ablation);
   for (std::size_t r = 0; r < ablation.rows.size(); ++r) result.rows.push_back(result_of(ablation, r));
-  result.verdict = verdict_of(result);
+  result.verdict = ablate_verdict(result);
   return study;
 }
 

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include "core/printable.h"
 #include "io/file_errors.h"
@@ -255,6 +257,15 @@ GivenKeys take_keys(const KeysOptions& options, Tensor tensor, std::string sourc
 
 GivenKeys read_keys(const KeysOptions& options) {
   check(options);
+  // As `vocab` takes it.
+  if (const std::size_t colon = options.file.rfind(':'); colon != std::string::npos) {
+    const std::string path = options.file.substr(0, colon), tensor = options.file.substr(colon + 1);
+    std::error_code ignored;
+    if (!std::filesystem::exists(options.file, ignored) && std::filesystem::is_regular_file(path, ignored))
+      throw InputError(
+          fmt::format("There is no file '{}'; --tensor names a tensor: normscope keys {} --tensor {}.",
+                      printable(options.file), printable(path), printable(tensor)));
+  }
   const TensorFile file = TensorFile::open(options.file);
   Tensor tensor = read_named(file, options.file, options.tensor, "--tensor");
   const auto told = file.metadata().find(trace_heads(tensor.name));
@@ -339,7 +350,8 @@ std::vector<std::vector<std::vector<NormAdvice>>> advise_norms(const GivenKeys& 
         decide_batch({keys.values, keys.offsets, keys.sets, keys.n, keys.d}, engine, context.executor);
     for (std::size_t s = 0; s < sets.size(); ++s)
       for (std::size_t i = 0; i < keys.n; ++i)
-        if (sets[s].keys[i].verdict == Verdict::selectable)
+        // Without rounding, a linear norm makes no key a corner, and keys that scaling makes equal tie.
+        if (sets[s].keys[i].verdict == Verdict::selectable && sets[s].keys[i].robust)
           advice[s][i].push_back({norm, std::move(sets[s].keys[i].witness)});
   }
   return advice;

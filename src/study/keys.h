@@ -92,8 +92,7 @@ KeysResult decide(const GivenKeys& keys, const KeysOptions& options, const Conte
 
 // The norms that advice tries, each in place of the one the keys have.
 std::span<const char* const> advised_norms();
-// Which of them make a key selectable that is not among `decided`, with witnesses: one list per set, an entry per
-// key. `raw` has been read and not normed.
+// Which of them make a key robustly selectable, with witnesses: one list per set, an entry per key. `raw` has been read and not normed.
 std::vector<std::vector<std::vector<NormAdvice>>> advise_norms(const GivenKeys& raw,
                                                                const KeysOptions& options,
                                                                const Context& context);

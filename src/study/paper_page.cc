@@ -125,7 +125,7 @@ CardedPage paper_page(const PaperStudy& study) {
     page.paragraphs.push_back(fmt::format(
         "Brody, Alon and Yahav 2023, On the Expressivity Role of LayerNorm in Transformers' Attention, rerun "
         "with {}{} and {} training steps of the majority task. Published values are read off the paper's "
-        "figures; ± is the 95 % interval of the mean over seeds. \"published\" is the norm without "
+        "figures; ± is the 95 % interval of the mean over seeds, and of two seeds both values are shown. \"published\" is the norm without "
         "projection "
         "as the paper's code computes it (norm 1/√d), \"rmsnorm\" the one at LayerNorm's scale (√d), "
         "\"xsigma\" the paper's formula read literally (x/σ).",

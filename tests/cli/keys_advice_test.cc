@@ -117,6 +117,25 @@ TEST_F(KeysOfHeads, AdviceNamesWhatMakesAKeySelectable) {
   EXPECT_NE(nothing.out.find("nothing is needed"), std::string::npos) << nothing.out;
 }
 
+// What the last digit does is no advice.
+TEST_F(KeysOfHeads, ANormThatHelpsByItsRoundingAloneIsNotAdvised) {
+  const auto norms_for = [&](const std::string& file, std::size_t key) {
+    const auto found = result_of("keys " + file + " --advice")["sets"][0]["keys"][key];
+    EXPECT_NE(found["verdict"], "selectable");
+    std::vector<std::string> names;
+    for (const auto& norm : found["advice"]["norms"]) names.push_back(norm["norm"]);
+    return names;
+  };
+  // Of one sign, scaling makes keys equal.
+  const auto scaled = norms_for(
+      npy("line.npy", {5, 1}, {0.5421572747513552, -0.0018914828380037015, -1.39662, -0.86131, 0.67471}), 0);
+  EXPECT_EQ(std::count(scaled.begin(), scaled.end(), "rmsnorm"), 0);
+  // The last is half of the third: a linear map leaves it between the others, but thirds are rounded.
+  const auto centred =
+      norms_for(npy("flat.npy", {5, 3}, {-2, -8, -3, 6, 8, 1, -6, -12, -3, 4, 8, 2, -2, -4, -1}), 4);
+  EXPECT_EQ(std::count(centred.begin(), centred.end(), "center"), 0);
+}
+
 TEST_F(KeysOfHeads, VocabGivesTheSameAdvice) {
   const std::string file = npy("square.npy", {6, 2}, {4, 4, 4, -4, -4, 4, -4, -4, 1, 0, 4, 0});
   const auto keys = result_of("keys " + file + " --advice")["sets"][0];

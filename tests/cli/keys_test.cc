@@ -175,6 +175,7 @@ TEST_F(KeysCommand, OfSeveralTensorsOneMustBeNamed) {
   expect_refused("keys " + file + " --tensor third", {"two.npz", "third", "first", "second"});
   EXPECT_EQ(verdicts(result_of("keys " + file + " --tensor second")["sets"][0]), square_verdicts_);
   expect_refused("keys " + write_square() + " --tensor k", {"square.npy", "k"});
+  expect_refused("keys " + write_square() + ":k", {"square.npy:k", "--tensor k"});
 }
 
 TEST_F(KeysCommand, ShapesThatAreNoKeysAreRefused) {

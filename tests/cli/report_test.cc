@@ -77,6 +77,11 @@ TEST_F(ReportCommand, SetsModelsSideBySide) {
         "Models with another norm in front of attention, runs of ablate side by side",
         "<figure id=\"run5-hidden\"", "Claim: without the norm, retrieval", "href=\"./vocab1/report.html\""})
     EXPECT_NE(page.find(words), std::string::npos) << words;
+  // Sentences stand in a table of their own, which fits a telephone.
+  const std::string list =
+      page.substr(page.find("The runs</h2>"), page.find("Main results</h2>") - page.find("The runs</h2>"));
+  EXPECT_NE(list.find("finished"), std::string::npos);
+  EXPECT_EQ(list.find("main result"), std::string::npos) << list;
   // What the runs found is what their own reports say.
   for (std::size_t i : {0, 1, 4, 5}) {
     const std::string run = result["runs"][i]["run"];

@@ -15,8 +15,8 @@ namespace {
 
 class Screen : public ProgramTest {
  protected:
-  // Everything the program writes to a terminal so wide, and its exit code.
-  Outcome run_on_terminal(const std::string& arguments, unsigned short columns, int stop_after_ms = 0) const {
+  // Everything the program writes to a terminal so wide, and its exit code. stop_after: lines of progress; 0: its end.
+  Outcome run_on_terminal(const std::string& arguments, unsigned short columns, int stop_after = 0) const {
     const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
     EXPECT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
     const winsize size{24, columns, 0, 0};
@@ -34,7 +34,6 @@ class Screen : public ProgramTest {
     const int held = ::open(name.c_str(), O_RDWR | O_NOCTTY);  // else reading ends before the child opens it
     std::string text;
     ::fcntl(terminal, F_SETFL, O_NONBLOCK);
-    const auto begun = std::chrono::steady_clock::now();
     bool stopped = false;
     int status = 0;
     for (bool ended = false; !ended;) {
@@ -42,8 +41,7 @@ class Screen : public ProgramTest {
       char piece[4096];
       for (ssize_t got = 0; (got = ::read(terminal, piece, sizeof piece)) > 0;)
         text.append(piece, static_cast<std::size_t>(got));
-      if (!stopped && stop_after_ms > 0 &&
-          std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(stop_after_ms)) {
+      if (!stopped && stop_after > 0 && std::count(text.begin(), text.end(), '\r') > stop_after) {
         ::kill(child, SIGINT);
         stopped = true;
       }
@@ -63,7 +61,7 @@ class Screen : public ProgramTest {
 TEST_F(Screen, ProgressFitsTheTerminal) {
   for (const unsigned short columns : {30, 60, 200}) {
     const std::string text =
-        run_on_terminal("collapse --layers 10000 --tokens 64 --samples 64 --variant san", columns, 1500).out;
+        run_on_terminal("collapse --layers 10000 --tokens 64 --samples 64 --variant san", columns, 5).out;
     std::size_t drawn = 0;
     const std::string erase = "\r\x1b[K";
     for (std::size_t at = text.find(erase); at != std::string::npos; at = text.find(erase, at + 1)) {
@@ -134,6 +132,32 @@ TEST_F(Screen, LinesOfEveryCommandFitNarrowScreens) {
   const std::string text = run("keys " + file + " --bias " + path("bias.npy")).out;
   EXPECT_NE(text.substr(0, text.find('\n')).find("score offsets of " + path("bias.npy")), std::string::npos)
       << text;
+}
+
+TEST_F(Screen, NotesMarkedTextsAndTheFirstPageFitNarrowScreens) {
+  std::string ids;
+  for (int i = 0; i < 60; ++i) ids += std::to_string(3 + i * i % 37) + " ";
+  write(path("ids.txt"), ids);
+  ::setenv("COLUMNS", "60", 1);
+  for (const std::string& call :
+       {std::string(), "scan " NORMSCOPE_SOURCE "/tests/golden/models/gpt2 --ids " + path("ids.txt")}) {
+    const Outcome outcome = run(call);
+    std::istringstream lines(outcome.out + outcome.err);
+    std::size_t seen = 0;
+    for (std::string line; std::getline(lines, line); ++seen) {
+      if (line.find('/') != std::string::npos) continue;  // a path cannot be broken
+      EXPECT_LE(width(line), 60u) << call << ": " << line;
+    }
+    EXPECT_GT(seen, 8u) << outcome.out << outcome.err;
+  }
+  ::unsetenv("COLUMNS");
+}
+
+TEST_F(Screen, AWrongCallIsToldWhatItMisses) {
+  expect_refused("--seed 3 keys k.npy", {"Options come after the command", "--seed"});
+  expect_refused("train", {"normscope train needs a command: majority, lm, sentiment"});
+  expect_refused("vocab k.npy --norm layernorm", {"There is no option '--norm'"});
+  expect_refused("scan minilmm --text story.txt", {"did you mean 'minilm'?"});
 }
 
 TEST_F(Screen, HelpIsInLinesThatFitAndSaysTheSame) {

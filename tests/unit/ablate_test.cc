@@ -388,7 +388,9 @@ TEST(RetrievalProbe, AModelThatCopiesIsSeenToCopy) {
     ModelSpec spec_;
     std::unique_ptr<ModelWeights> random_;
   };
-  const Ablation result = run(Matching(), settings({"rmsnorm"}));
+  AblateSettings with = settings({"rmsnorm"});
+  with.prompts = 32;
+  const Ablation result = run(Matching(), with);
   EXPECT_EQ(mean_interval(result.rows[0].finds.share).mean, 1);
   EXPECT_GT(mean_interval(result.rows[0].finds.weight).mean, 0.3);
   EXPECT_EQ(retrieval_changes(result, 1).front().verdict, RetrievalVerdict::not_worse);
@@ -408,12 +410,26 @@ RetrievalVerdict verdict_on(std::vector<double> trained, std::vector<double> cha
 
 TEST(RetrievalVerdict, SaysNoWorseOnlyWhereALossIsExcluded) {
   const std::vector<double> trained = {0.8, 0.82, 0.84, 0.81, 0.79, 0.83, 0.8, 0.82};
-  EXPECT_EQ(verdict_on(trained, trained), RetrievalVerdict::not_worse);
+  EXPECT_EQ(verdict_on(trained, {0.81, 0.82, 0.83, 0.82, 0.79, 0.82, 0.8, 0.83}),
+            RetrievalVerdict::not_worse);
   EXPECT_EQ(verdict_on(trained, {0.7, 0.73, 0.74, 0.7, 0.71, 0.73, 0.7, 0.72}), RetrievalVerdict::worse);
   // A mean that is lower by 0.02, within what the prompts scatter: neither a loss nor its absence is shown.
   const std::vector<double> scattered = {0.95, 0.6, 0.9, 0.7, 0.95, 0.65, 0.9, 0.7};
   EXPECT_EQ(verdict_on(trained, scattered), RetrievalVerdict::not_shown);
   EXPECT_EQ(verdict_on(trained, scattered, 0.5), RetrievalVerdict::not_worse);
+}
+
+// Their interval has no width, which says nothing of the prompts that were not tried.
+TEST(RetrievalVerdict, PromptsThatAllShowTheSameMustBeMany) {
+  const auto on = [](std::size_t prompts, double trained, double changed, double tolerated = 0.1) {
+    return verdict_on(std::vector(prompts, trained), std::vector(prompts, changed), tolerated);
+  };
+  EXPECT_EQ(on(2, 1, 1), RetrievalVerdict::not_shown);
+  EXPECT_EQ(on(28, 1, 1), RetrievalVerdict::not_shown);
+  EXPECT_EQ(on(29, 1, 1), RetrievalVerdict::not_worse);  // 1 − 0.05^(1/29) = 0.098
+  EXPECT_EQ(on(5, 1, 1, 0.5), RetrievalVerdict::not_worse);
+  EXPECT_EQ(on(5, 1, 0.5), RetrievalVerdict::not_shown);
+  EXPECT_EQ(on(6, 1, 0.5), RetrievalVerdict::worse);
 }
 
 TEST(RetrievalVerdict, OnePromptCannotTell) {

@@ -54,6 +54,15 @@ TEST(Cards, ACardSaysWhatTheClaimOfTheResultsSays) {
     EXPECT_EQ(count(html, words) > 0, true) << words << "\n" << html;
 }
 
+TEST(Cards, OfTwoValuesBothAreDrawnAndNoInterval) {
+  const Reading reading{
+      .unit = "%", .value = 30, .low = -97, .high = 157, .both = {{20, 40}}, .threshold = 50};
+  const std::string svg = readings_html(std::span(&reading, 1));
+  EXPECT_EQ(count(svg, "<circle class=\"value"), 2u);
+  EXPECT_EQ(count(svg, "class=\"interval"), 0u);
+  EXPECT_EQ(words_of(reading), "20, 40\u00a0%");
+}
+
 TEST(Cards, ThresholdAndIntervalLieWhereTheirNumbersSay) {
   Reading reading{.unit = "×", .value = 1, .low = 0.5, .high = 1.5, .threshold = 2, .above = true};
   const auto at = [](const std::string& svg, const std::string& before) {
@@ -111,16 +120,39 @@ TEST(Cards, NothingOfAClaimBecomesMarkup) {
   EXPECT_EQ(count(card_html(page.score.cards[0], 2), "<script>alert"), 0u);
 }
 
+// Also from a file, where of two seeds only mean and interval stand.
+TEST(Cards, OfTwoSeedsATrainingShowsBothInTheirOrder) {
+  MajorityResult result;
+  MajorityNormResult& norm = result.norms.emplace_back();
+  norm.norm = "layernorm";
+  norm.runs = 2;
+  const double accuracies[] = {0.75, 0.5};
+  for (const double accuracy : accuracies) {
+    MajorityRunResult& run = result.runs.emplace_back();
+    run.run.norm = "layernorm";
+    run.measures.accuracy = accuracy;
+  }
+  const Interval mean = mean_interval(accuracies);
+  static_cast<Interval&>(norm.measures.accuracy) = {2, mean.mean, mean.low, mean.high};
+  const Card card = training_cards(result).at(0);
+  EXPECT_EQ(card.verdict, "accuracy 75.0, 50.0 %");
+  EXPECT_EQ(words_of(card.readings.at(0)), "75, 50\u00a0%");
+}
+
 TEST(Cards, AScanHoldsOnlyIfEveryTokenCanBeSelected) {
   ScanResult result;
   result.spaces = {{"model", {.tokens = 10, .sets = 2}},
                    {"head", {.tokens = 10, .sets = 8, .unselectable_in_some = 4, .unselectable_in_all = 1}}};
+  result.spaces.push_back({"reachable", {.tokens = 10, .sets = 8, .tied_in_some = 2}});
   const std::vector<Card> cards = scan_cards(result);
-  ASSERT_EQ(cards.size(), 2u);
+  ASSERT_EQ(cards.size(), 3u);
   EXPECT_EQ(cards[0].badge, Badge::holds);
+  EXPECT_EQ(cards[0].verdict, "holds of 10 tokens in 2 sets");
   EXPECT_EQ(cards[1].badge, Badge::fails);
   EXPECT_EQ(cards[1].verdict, "does not hold: 4 of 10 tokens cannot in some of 8 sets");
   EXPECT_EQ(words_of(cards[1].readings[0]), "40\u00a0%");
+  EXPECT_EQ(cards[2].badge, Badge::only_if);
+  EXPECT_EQ(cards[2].verdict, "holds only if ties count: 2 of 10 tokens never lead alone in some of 8 sets");
 }
 
 }  // namespace

@@ -36,6 +36,18 @@ TEST(LayerHeadFigure, DrawsEveryCellWithItsHint) {
   EXPECT_NE(layer_head_csv(figure).find("model <space>,1,1,\n"), std::string::npos);
 }
 
+// Beside a larger model, what a smaller one does not have is not drawn as if it were unknown.
+TEST(LayerHeadFigure, APanelHasTheHeadsOfItsOwnModel) {
+  LayerHeadFigure figure = figure_of(3, 4, 0.5);
+  figure.panels.push_back({"small", {0.1, 0.2, 0.3, 0.4}, 2});
+  const std::string svg = layer_head_svg(figure);
+  EXPECT_EQ(count(svg, "<title>layer "), 16u);
+  EXPECT_EQ(count(svg, "n/a"), 0u);
+  EXPECT_EQ(count(svg, "data-columns=\"2\""), 1u);
+  EXPECT_NE(layer_head_csv(figure).find("small,1,0,0.3\n"), std::string::npos);
+  EXPECT_EQ(layer_head_csv(figure).find("small,2,"), std::string::npos);
+}
+
 TEST(LayerHeadFigure, SizesAndOddValuesAreDefined) {
   for (const std::size_t layers : {0, 1, 12, 200}) {
     for (const std::size_t heads : {0, 1, 12, 200}) {

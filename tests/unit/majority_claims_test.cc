@@ -65,8 +65,9 @@ std::vector<std::pair<std::string, std::vector<double>>> bands_of(const std::str
 }
 
 TEST(MajorityFigures, BandsStayWithinWhatIsPossible) {
-  // Two seeds far apart: Student's interval of their mean is wider than any range.
-  const MajorityRun runs[] = {run_of(11, row_of(0.01, 0.99, 89)), run_of(42, row_of(2, 0.02, 2))};
+  // Three seeds far apart: Student's interval of their mean is wider than any range.
+  const MajorityRun runs[] = {run_of(11, row_of(0.01, 0.99, 89)), run_of(42, row_of(2, 0.02, 2)),
+                              run_of(9, row_of(1, 0.5, 45))};
   for (MakeExhibit* part : {brody_fig2, brody_fig3, brody_followups}) {
     const auto bands = bands_of(figure_by(part, runs).csv);
     ASSERT_FALSE(bands.empty());
@@ -82,11 +83,23 @@ TEST(MajorityFigures, BandsStayWithinWhatIsPossible) {
 }
 
 TEST(MajorityFigures, BandsThatArePossibleAreLeftAsTheyAre) {
-  const MajorityRun runs[] = {run_of(11, row_of(0.50, 0.500, 45)), run_of(42, row_of(0.51, 0.501, 45.1))};
+  const MajorityRun runs[] = {run_of(11, row_of(0.50, 0.500, 45)), run_of(42, row_of(0.51, 0.501, 45.1)),
+                              run_of(9, row_of(0.505, 0.5005, 45.05))};
+  const double reach = 4.30265 * 0.0005 / std::sqrt(3);
   for (const auto& [line, ends] : bands_of(figure_by(brody_fig3, runs).csv)) {
-    EXPECT_NEAR(ends[0], 0.5005 - 12.7062 * 0.0005, 1e-5) << line;
-    EXPECT_NEAR(ends[1], 0.5005 + 12.7062 * 0.0005, 1e-5) << line;
+    EXPECT_NEAR(ends[0], 0.5005 - reach, 1e-5) << line;
+    EXPECT_NEAR(ends[1], 0.5005 + reach, 1e-5) << line;
   }
+}
+
+TEST(MajorityFigures, OfTwoSeedsBandsReachFromOneToTheOther) {
+  const MajorityRun runs[] = {run_of(42, row_of(0.51, 0.501, 45.1)), run_of(11, row_of(0.50, 0.500, 45))};
+  const Figure figure = figure_by(brody_fig3, runs);
+  for (const auto& [line, ends] : bands_of(figure.csv)) {
+    EXPECT_DOUBLE_EQ(ends[0], 0.5) << line;
+    EXPECT_DOUBLE_EQ(ends[1], 0.501) << line;
+  }
+  EXPECT_NE((figure.caption + figure.svg).find("from one seed to the other"), std::string::npos);
 }
 
 TEST(MajorityFigures, WhereOneRunIsLeftThereIsNoBand) {

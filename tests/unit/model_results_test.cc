@@ -55,6 +55,33 @@ TEST(AblateResult, ARowThatFailedSaysWhyAndNothingElse) {
   expect_reads_back(row);
 }
 
+// So that what few prompts call no worse by a tenth and many prompts worse do not contradict each other.
+TEST(AblateResult, TheVerdictSaysWhetherALossIsBelowTheMargin) {
+  AblateResult result;
+  result.settings.tolerated = 0.1;
+  result.settings.prompts = 32;
+  AblateRowResult& row = result.rows.emplace_back();
+  row.name = "rmsnorm";
+  const auto change = [](const char* measure, double low, double high, RetrievalVerdict verdict) {
+    return RetrievalChange{
+        measure, {32, 0.85, 0.8, 0.9}, {32, 0.8, 0.7, 0.9}, {32, (low + high) / 2, low, high}, 0.05, verdict};
+  };
+  const auto told = [&](const RetrievalChange& one) {
+    row.retrieval = std::vector{one};
+    return ablate_verdict(result);
+  };
+  EXPECT_EQ(
+      told(change("finds", -0.05, -0.01, RetrievalVerdict::worse)),
+      "rmsnorm: retrieval worse, by less than 10 % of what it has above chance (finds 0.85 → 0.8, -0.03 ± 0.02).");
+  EXPECT_EQ(told(change("finds", -0.15, -0.01, RetrievalVerdict::worse)),
+            "rmsnorm: retrieval worse (finds 0.85 → 0.8, -0.08 ± 0.07).");
+  EXPECT_EQ(
+      told(change("finds", -0.06, 0.02, RetrievalVerdict::not_worse)),
+      "rmsnorm: retrieval no worse by 10 % of what it has above chance (finds 0.85 → 0.8, -0.02 ± 0.04).");
+  EXPECT_EQ(told(change("copy", -0.2, 0.2, RetrievalVerdict::not_shown)),
+            "rmsnorm: retrieval no difference these 32 prompts can show (copy 0.85 → 0.8, 0 ± 0.2).");
+}
+
 TEST(AblateStudy, RefusesWhatAModelCannotHave) {
   const TemporaryDirectory directory;
   const Executor executor(1);

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "core/levels.h"
+
 namespace normscope {
 namespace {
 
@@ -67,10 +69,21 @@ TEST(NumberText, AnIntervalLeavesItsDigits) {
 
 TEST(NumberText, TwoValuesSayMoreThanTheirInterval) {
   const double values[] = {0.197, 0.407, 0.3};
-  EXPECT_EQ(mean_or_both(std::span(values, 2), 1, 100), "19.7, 40.7");
-  EXPECT_EQ(mean_or_both(std::span(values, 1), 1, 100), "19.7");
-  EXPECT_EQ(mean_or_both(values, 1, 100), with_interval(mean_interval(values), 1, 100));
-  EXPECT_EQ(mean_or_both({}, 1, 100, {.none = "-"}), "-");
+  const Interval two = mean_interval(std::span(values, 2));
+  EXPECT_EQ(with_interval(two, 1, 100), "19.7, 40.7");
+  EXPECT_EQ(with_interval(two), "0.197, 0.407");
+  EXPECT_EQ(mean_text(two), "0.197, 0.407");
+  EXPECT_EQ(mean_text(mean_interval(values)), "0.301 ± 0.26");
+  // At whatever level the interval is.
+  EXPECT_EQ(with_interval(mean_interval(std::span(values, 2), 0.999), 1, 100), "19.7, 40.7");
+  // Read from a file, where they are not: found again, the lesser first.
+  EXPECT_EQ(mean_text(Interval{2, two.mean, two.low, two.high}), "0.197, 0.407");
+  const double changes[] = {0.25, -0.5};
+  EXPECT_EQ(change_text(mean_interval(changes)), "+0.25, -0.5");
+  EXPECT_EQ(with_interval(share_interval(1, 2), 0, 100), "100, 0");
+  const double a[] = {1, 2}, b[] = {1.5, 2};
+  EXPECT_EQ(with_interval(mean_ratio(a, b)), "1.50×, 1.00×");
+  EXPECT_EQ(factor_text(mean_ratio(a, b)), "1.5, 1");
 }
 
 TEST(NumberText, RatiosTellWhatIsCensored) {

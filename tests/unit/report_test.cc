@@ -120,7 +120,7 @@ TEST(HeatmapSvg, DrawsEveryCellOnce) {
   EXPECT_EQ(count(svg, "<title>"), 12u);
   EXPECT_EQ(count(svg, "&lt;c&gt;"), 2u);
   EXPECT_EQ(count(svg, "n &lt;keys&gt;"), 2u);
-  EXPECT_EQ(count(svg, "0 in every cell"), 1u);
+  EXPECT_EQ(count(svg, "0 in all 6 cells"), 1u);
 }
 
 TEST(HeatmapSvg, ExactlyZeroHasAColourOfItsOwn) {

@@ -76,6 +76,8 @@ TEST(TrainingTable, OfTwoSeedsShowsBothValues) {
       training_table(std::vector{series("a", 1, 0), series("a", 2, 1), series("a", 3, 2)});
   EXPECT_NE(three.rows[1][3].find("2.000 ± "), std::string::npos) << three.rows[1][3];
   EXPECT_NE(three.title.find("± is the 95 % interval over seeds"), std::string::npos);
+  EXPECT_EQ(training_table(std::vector{series("a", 1, 0)}).title,
+            "Where the trainings are (one seed has no interval)");
 }
 
 TEST(TrainingFigure, ShowsOnlyWhatWasMeasured) {
@@ -157,7 +159,8 @@ TEST(RunsReport, NamesWhatDiffersAndOverlaysTrainings) {
   EXPECT_EQ(count(page.figures[0].csv, "Training loss,\"a, seed 2\","), 2u);
   EXPECT_EQ(count(page.figures[0].csv, "Training loss,\"b, seed 1\","), 2u);
   EXPECT_EQ(page.claims.rows[1][2], "at step 20 of 20");
-  EXPECT_EQ(page.above[0].rows[0], (std::vector<std::string>{"run", "norms", "steps"}));
+  EXPECT_EQ(page.above[0].rows[0], (std::vector<std::string>{"run", "main result"}));
+  EXPECT_EQ(page.above[1].rows[0], (std::vector<std::string>{"run", "norms", "steps"}));
   EXPECT_EQ(page.sections.size(), 2u);
   EXPECT_EQ(count(render_html(page), "runs/<"), 0u);
 }

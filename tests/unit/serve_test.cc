@@ -328,6 +328,8 @@ TEST_F(ServeFiles, TheListTellsWhatWasRun) {
   };
   EXPECT_EQ(told(R"({"model":"minilm","text":"a.txt","mask":"full","layers":[],"heads":[0,3]})"),
             "model minilm; text a.txt; mask full; layers all; heads 0, 3; ");
+  EXPECT_EQ(told(R"({"parts":["wu1"],"steps":5000,"draws":100,"budget":20.0,"asked":{"budget":"20s"}})"),
+            "parts wu1; budget 20s; ");
   EXPECT_EQ(told(R"({"settings":{"corpus":"grammar","text":"","classes":0,"steps":60},
                      "runs":[{"norm":"none","seed":11}]})"),
             "norm none; seed 11; corpus grammar; steps 60; ");

@@ -1,0 +1,23 @@
+#pragma once
+#include <vector>
+
+namespace normscope {
+
+// How long the rest takes, at the pace of the last half of the time: work is often slower, or faster, towards
+// its end. While nothing is done, such as during preparations, no time counts.
+class Pace {
+ public:
+  // Seconds since the beginning, and the units of work done by then; neither falls.
+  void add(double seconds, double done);
+  // Units in a second; 0: not known yet.
+  double rate() const;
+
+ private:
+  struct Point {
+    double seconds, done;
+  };
+  std::vector<Point> points_ = {{0, 0}};
+  double begin_ = 0;  // when the work was last told to be where it began
+};
+
+}  // namespace normscope
