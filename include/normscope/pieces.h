@@ -6,7 +6,9 @@
 // run that was killed.
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace normscope {
@@ -23,6 +25,12 @@ struct PieceWork {
   std::function<std::string(std::size_t piece, const Executor& executor)> result;
   // Called once for each piece, wherever it was done, in the process that tells of progress; from any thread.
   std::function<void(std::size_t piece)> finished = {};
+};
+
+// Bytes that nobody changes any more, there as long as `held` is.
+struct HeldBytes {
+  std::shared_ptr<const void> held;
+  std::string_view bytes;
 };
 
 // Who does pieces beyond the threads of this process: the processes of a job, or what an earlier run left.
@@ -44,6 +52,9 @@ class Pieces {
   // What the first process makes, for all: what only it can know, such as the contents of a file that it
   // writes.
   virtual std::string from_first(const std::function<std::string()>& make) = 0;
+  // What one process of each machine makes, for all that are on it: they hold the bytes once. Where memory cannot be
+  // shared each makes its own.
+  virtual HeldBytes once_per_machine(const std::function<HeldBytes()>& make) = 0;
 };
 
 }  // namespace normscope

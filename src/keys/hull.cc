@@ -474,8 +474,7 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   // Of a singular value in units of the grain: rms spread, for coordinates of average size.
   const double average = grain.cwiseProduct(shares).norm() / root_d * scale;
   const auto spread_of = [&](double value) { return value / root_n * average; };
-  const RowMatrix centred = x * shares.asDiagonal();
-  const double frobenius = centred.norm();
+  const double frobenius = RowMatrix(x * shares.asDiagonal()).norm();
   if (!rounding.even) {
     // About a centre that the coarsely rounded keys do not pull off the flat of the others, nor far from the
     // small ones, whose differences from it would then be rounded as coarsely.
@@ -499,13 +498,16 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
         all_exceed(plain_unit.asDiagonal() * gram * plain_unit.asDiagonal(), usual))
       return hull;
   }
-  hull.matrix_rank =
-      matrix_rank(singular_values(n > d ? householder_qr(centred).r() : Eigen::MatrixXd(centred)), keys.rows,
-                  keys.cols, unit_roundoff);
+  {  // large, and done with before more is needed
+    RowMatrix centred = about_mean(scaled, Eigen::RowVectorXd::Ones(n));
+    centred *= shares.asDiagonal();
+    hull.matrix_rank =
+        matrix_rank(singular_values(n > d ? householder_qr(centred).r() : Eigen::MatrixXd(centred)),
+                    keys.rows, keys.cols, unit_roundoff);
+  }
   if (policy == RankPolicy::full) return hull;
 
-  Eigen::MatrixXd small = x;
-  if (n > d) small = householder_qr(x).r();
+  const Eigen::MatrixXd small = n > d ? householder_qr(x).r() : Eigen::MatrixXd(x);
   const RightSvd spectrum = sharp_right_svd(small);
   const Eigen::VectorXd& values = spectrum.values;
   Eigen::Index rank = directions_above_rounding(values, spectrum.v, n, rounding);
