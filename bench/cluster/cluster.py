@@ -29,10 +29,10 @@ LM = "train lm --corpus grammar --tokenizer bytes"
 TASKS = {  # name: (as measured, small)
     "heatmap": ("heatmap --n 3:60:2 --draws 200", "heatmap --n 3:30:3 --d 3:8 --draws 40"),
     "scan": ("scan {model} --text {text} --window 128 --samples 600", "scan {model} --text {text} --window 32 --samples 4"),
-    "paper's collapse parts": ("paper --only wu5,wu7 --samples 2", "paper --only wu7 --samples 1"),
+    "paper's collapse parts": ("paper --only wu5,wu7 --samples 1", "paper --only wu7 --samples 1 --seeds 1"),
     "train lm, 4 runs": (f"{LM} --context 128 --steps 300 --norm layernorm,center --seeds 2",
                          f"{LM} --context 64 --batch 4 --steps 40 --norm layernorm,center --seeds 2"),
-    "train lm, 1 run": (f"{LM} --context 128 --dimension 64 --steps 60",
+    "train lm, 1 run": (f"{LM} --context 128 --dimension 64 --steps 120",
                         f"{LM} --context 64 --batch 8 --dimension 32 --steps 20"),
     "vocab": ("vocab {head}", "vocab {head}"),
 }
@@ -65,7 +65,7 @@ def prepare(program, folder):
     """A model, a text and a vocabulary of this size, made here."""
     run([program, *LM.split(), "--steps", "4", "--context", "128", "--out", f"{folder}/lm", "--quiet"])
     (folder / "text.txt").write_text("The small dog looked at the cat that sat on the mat, and ran away. " * 1600)
-    words, width = 2000, 48
+    words, width = 20000, 26
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({words}, {width}), }}".ljust(117) + "\n"
     drawn = random.Random(1)
     (folder / "head.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
@@ -132,19 +132,17 @@ def memory(program, folder, places, model):
                   flush=True)
 
 
-def handling(program, folder, places):
+def handling(program, words, folder):
     """Seconds of the processor that the first process takes for a piece that another does: handed out, taken back and kept."""
     times = folder / "handling.json"
-    run([*launched(2), program, "vocab", places["head"], "--threads", "1", "--json", "--quiet", "--out", str(folder / "handling")],
+    run([*launched(2), program, *words, "--threads", "1", "--json", "--quiet", "--out", str(folder / f"job{abs(hash(tuple(words)))}")],
         {"NORMSCOPE_PIECE_TIMES": str(times)})
     carried = json.loads(times.read_text())["carried"]
-    return carried["seconds"] / carried["pieces"]
+    return carried["seconds"] / max(1, carried["pieces"])
 
 
 def simulate(program, folder, places, small, only):
-    each = handling(program, folder, places)
-    print(f"the first process takes {1e6 * each:.0f} µs for a piece of another")
-    print(f"{'':24} {'pieces':>7} {'longest':>8} {'not in pieces':>13} {'memory':>8}   {HOURS} hours of it on "
+    print(f"{'':24} {'pieces':>7} {'longest':>8} {'not in pieces':>13} {'memory':>8} {'handling':>9}   {HOURS} hours of it on "
           f"10, 100, 1000 machines of {THREADS} threads: efficiency (time)")
     for name, versions in TASKS.items():
         if name.endswith("1 run") or only and name not in only:
@@ -157,6 +155,7 @@ def simulate(program, folder, places, small, only):
                              "--out", str(out)], {"NORMSCOPE_PIECE_TIMES": str(times)})
         works = [work["seconds"] for work in json.loads(times.read_text())["works"] if work["seconds"]]
         pieces = sum(map(sum, works))
+        each = handling(program, words, folder)
         serial = max(0.0, seconds - pieces / (2 if trained else 1))
         copies = round(HOURS * 3600 / pieces)
         shares = []
@@ -174,7 +173,7 @@ def simulate(program, folder, places, small, only):
                 total += max(max(free), each * copies * len(work))
             shares.append((copies * pieces / (machines * THREADS * total), total))
         print(f"{name:24} {sum(map(len, works)) * copies:7.0g} {max(map(max, works)):7.3f}s {serial:12.2f}s "
-              f"{megabytes:5.0f} MB   " + "  ".join(f"{100 * share:5.1f} % ({total / 60:.1f} min)" for share, total in shares),
+              f"{megabytes:5.0f} MB {1e6 * each:6.0f} µs   " + "  ".join(f"{100 * share:5.1f} % ({total / 60:.1f} min)" for share, total in shares),
               flush=True)
 
 

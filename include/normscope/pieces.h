@@ -44,7 +44,7 @@ class Pieces {
   virtual std::size_t processes() const = 0;
   virtual bool first() const = 0;
   // The results of all pieces, in order. Throws Cancelled if the run was asked to stop.
-  virtual std::vector<std::string> run(const PieceWork& work, const Executor& executor) = 0;
+  virtual std::vector<HeldBytes> run(const PieceWork& work, const Executor& executor) = 0;
   // Works inside are told apart from those of the same name outside: for who leaves some of its works out when it
   // goes on.
   virtual void enter(const std::string& scope) = 0;

@@ -38,6 +38,24 @@ double seconds_of_thread() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+std::vector<HeldBytes> held(std::vector<std::string> all) {
+  std::vector<HeldBytes> each;
+  each.reserve(all.size());
+  for (std::string& one : all) {
+    auto own = std::make_shared<const std::string>(std::move(one));
+    each.push_back({own, *own});
+  }
+  return each;
+}
+
+// What was packed as a list of strings, where it lies.
+std::vector<HeldBytes> parts_of(const std::shared_ptr<const std::string>& bytes) {
+  Unpacker from(*bytes);
+  std::vector<HeldBytes> parts;
+  for (auto left = from.take<std::uint64_t>(); left > 0; --left) parts.push_back({bytes, from.take_view()});
+  return parts;
+}
+
 struct AskMessage {
   std::uint64_t stage = 0, wanted = 1;
 };
@@ -404,7 +422,7 @@ void Job::pull(const PieceWork& work, const Executor& outer, const Executor& ins
   }
 }
 
-std::vector<std::string> Job::run(const PieceWork& work, const Executor& executor) {
+std::vector<HeldBytes> Job::run(const PieceWork& work, const Executor& executor) {
   const std::size_t count = work.costs.size();
   {
     const std::lock_guard lock(mutex_);
@@ -457,11 +475,10 @@ std::vector<std::string> Job::run(const PieceWork& work, const Executor& executo
     if (store_ != nullptr && !trouble_) store_->flush();  // what was finished before it was stopped
     throw;
   }
-  if (size_ <= 1) return std::move(results_);
-  if (rank_ > 0) return unpacked<std::vector<std::string>>(*await_shared());
+  if (rank_ > 0) return parts_of(await_shared());
   const std::lock_guard lock(mutex_);
-  send_down(std::make_shared<const std::string>(packed(results_)));
-  return std::move(results_);
+  if (size_ > 1) send_down(std::make_shared<const std::string>(packed(results_)));
+  return held(std::exchange(results_, {}));
 }
 
 void Job::enter(const std::string& scope) {

@@ -83,7 +83,7 @@ class Job final : public Pieces {
   // The work has ended, and its results are kept as such: what waits need not be written.
   void keep_nothing_more();
 
-  std::vector<std::string> run(const PieceWork& work, const Executor& executor) override;
+  std::vector<HeldBytes> run(const PieceWork& work, const Executor& executor) override;
   void enter(const std::string& scope) override;
   void leave() override;
   std::string from_first(const std::function<std::string()>& make) override;

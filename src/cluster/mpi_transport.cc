@@ -17,9 +17,12 @@
 namespace normscope::cluster {
 namespace {
 
+// Short messages go with a byte that says that nothing follows and one that says what they are, under this tag of MPI,
+// in every version; others without a copy, and what they are, and whether parts follow, is said by the tag.
+constexpr int kShort = 18, kLong = 32;
+constexpr std::size_t kMostOfShort = std::size_t{1} << 16;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a part: MPI counts in int
 
-// A message goes as one or several parts; what it is and whether more parts follow is said by the tag of MPI.
 class MpiTransport final : public Transport {
  public:
   MpiTransport() {
@@ -39,13 +42,13 @@ class MpiTransport final : public Transport {
   std::size_t size() const override { return size_; }
 
   void send(std::size_t to, Tag tag, std::shared_ptr<const std::string> bytes) override {
-    for (std::size_t begin = 0; begin == 0 || begin < bytes->size(); begin += kMostBytes) {
-      const std::size_t count = std::min(kMostBytes, bytes->size() - begin);
-      const int more = begin + count < bytes->size() ? 1 : 0;
-      Sending& part = sending_.emplace_back();
-      part.bytes = bytes;
-      MPI_Isend(bytes->data() + begin, static_cast<int>(count), MPI_BYTE, static_cast<int>(to),
-                2 * static_cast<int>(tag) + more, MPI_COMM_WORLD, &part.request);
+    if (bytes->size() <= kMostOfShort) {
+      const std::string head = {0, static_cast<char>(tag)};
+      return send_part(to, kShort, std::make_shared<const std::string>(head + *bytes), 0);
+    }
+    for (std::size_t begin = 0; begin < bytes->size(); begin += kMostBytes) {
+      const int more = begin + kMostBytes < bytes->size() ? 1 : 0;
+      send_part(to, kLong + 2 * static_cast<int>(tag) + more, bytes, begin);
     }
   }
 
@@ -61,10 +64,13 @@ class MpiTransport final : public Transport {
     std::string part(static_cast<std::size_t>(count), '\0');
     MPI_Mrecv(part.data(), count, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     const auto from = static_cast<std::size_t>(status.MPI_SOURCE);
+    if (status.MPI_TAG == kShort)
+      return part.size() < 2 ? std::nullopt
+                             : std::optional(Message{from, static_cast<Tag>(part[1]), part.substr(2)});
     std::string& whole = arriving_[from];
     whole.empty() ? whole.swap(part) : static_cast<void>(whole += part);
     if (status.MPI_TAG % 2 != 0) return std::nullopt;
-    return Message{from, static_cast<Tag>(status.MPI_TAG / 2), std::exchange(whole, {})};
+    return Message{from, static_cast<Tag>((status.MPI_TAG - kLong) / 2), std::exchange(whole, {})};
   }
 
   bool all_sent() const override { return sending_.empty(); }
@@ -80,6 +86,14 @@ class MpiTransport final : public Transport {
     std::shared_ptr<const std::string> bytes;
     MPI_Request request = MPI_REQUEST_NULL;
   };
+
+  void send_part(std::size_t to, int tag, std::shared_ptr<const std::string> bytes, std::size_t begin) {
+    const std::size_t count = std::min(kMostBytes, bytes->size() - begin);
+    Sending& part = sending_.emplace_back();
+    part.bytes = std::move(bytes);
+    MPI_Isend(part.bytes->data() + begin, static_cast<int>(count), MPI_BYTE, static_cast<int>(to), tag,
+              MPI_COMM_WORLD, &part.request);
+  }
 
   void forget_sent() {
     for (auto part = sending_.begin(); part != sending_.end();) {

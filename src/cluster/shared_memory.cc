@@ -66,8 +66,7 @@ std::optional<HeldBytes> open_memory(const MemoryPlace& place) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;
   struct stat status {};
-  const bool whole =
-      ::fstat(descriptor, &status) == 0 && status.st_size == static_cast<off_t>(place.size);
+  const bool whole = ::fstat(descriptor, &status) == 0 && status.st_size == static_cast<off_t>(place.size);
   auto bytes = whole ? mapped(descriptor, place.size) : std::nullopt;
   ::close(descriptor);
   return bytes;

@@ -7,7 +7,8 @@
 
 namespace normscope::cluster {
 
-enum class Tag : char { hello, ask, batch, done, shared, memory, opened, failed, finished, end, bye };
+// Numbers stay what they are: processes of different versions must understand that they are.
+enum class Tag : char { hello, ask, batch, done, shared, failed, finished, end, bye, memory, opened };
 
 struct Message {
   std::size_t from = 0;

@@ -252,6 +252,11 @@ class Unpacker {
     take(value);
     return value;
   }
+  // A string, as part of what is read.
+  std::string_view take_view() {
+    const auto size = take<std::uint64_t>();
+    return {bytes(size), size};
+  }
   bool empty() const { return left_.empty(); }
 
  private:

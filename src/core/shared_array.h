@@ -89,8 +89,7 @@ auto told_on_machine(const Executor& executor, const Make& make) {
 template <class T, class Make>
 SharedArray<T> once_per_machine(const Executor& executor, const Make& make) {
   if (!shares_memory(executor)) return make();
-  HeldBytes held =
-      executor.pieces()->once_per_machine([&] { return SharedArray<T>(make()).bytes(); });
+  HeldBytes held = executor.pieces()->once_per_machine([&] { return SharedArray<T>(make()).bytes(); });
   return {std::move(held.held),
           {reinterpret_cast<const T*>(held.bytes.data()), held.bytes.size() / sizeof(T)}};
 }

@@ -216,8 +216,7 @@ KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& 
   ExactVerdict exact;
   try {
     Effort effort(set.options.exact_effort);
-    exact =
-        decide_exactly(set.exact_points(), set.exact_offsets, set.distinct(), key, found.hint, effort);
+    exact = decide_exactly(set.exact_points(), set.exact_offsets, set.distinct(), key, found.hint, effort);
   } catch (const BeyondEffort&) {
     KeyVerdict unknown;
     unknown.verdict = Verdict::undecided;

@@ -544,8 +544,7 @@ class SetDecider {
   Verdict verdict_among(std::size_t count, std::size_t key, const Found& found) const {
     try {
       Effort effort(placed_.options.exact_effort);
-      return decide_exactly(placed_.exact_points(), placed_.exact_offsets, count, key, found.hint,
-                            effort)
+      return decide_exactly(placed_.exact_points(), placed_.exact_offsets, count, key, found.hint, effort)
           .verdict;
     } catch (const BeyondEffort&) {
       return Verdict::undecided;

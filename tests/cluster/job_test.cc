@@ -101,8 +101,9 @@ TEST(JobThreads, ProcessesOnOneMachineHoldBytesOnce) {
       EXPECT_EQ(numbers.size(), size);
       sums[job.rank()] += std::accumulate(numbers.values().begin(), numbers.values().end(), 0.0);
     }
-    const SharedMatrix matrix = once_per_machine(
-        executor, [&] { return Matrix<double>(2, 3, {1, 2, 3, 4, 5, 6}); });
+    const SharedMatrix matrix = once_per_machine(executor, [&] {
+      return Matrix<double>(2, 3, {1, 2, 3, 4, 5, 6});
+    });
     EXPECT_EQ(matrix.rows(), 2u);
     EXPECT_EQ(matrix(1, 2), 6);
     EXPECT_EQ(told_on_machine(executor, [] { return std::string("told"); }), "told");

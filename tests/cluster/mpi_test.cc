@@ -52,8 +52,7 @@ class MpiTest : public ProgramTest {
   // program itself keeps, it finds where the program runs alone.
   static std::string mpirun() { return std::string("env ASAN_OPTIONS=detect_leaks=0 ") + kMpirun; }
   static std::string job(std::size_t processes, const std::string& arguments) {
-    return mpirun() + " -n " + std::to_string(processes) + " \"" NORMSCOPE_PROGRAM "\" " +
-           arguments;
+    return mpirun() + " -n " + std::to_string(processes) + " \"" NORMSCOPE_PROGRAM "\" " + arguments;
   }
   Outcome run_job(std::size_t processes, const std::string& arguments) const {
     return wait(start_command(job(processes, arguments)));
@@ -186,7 +185,8 @@ TEST_F(MpiTest, CollapseIsTheSame) {
                              {3});
 }
 TEST_F(MpiTest, EquilibriaAreTheSame) {
-  expect_same_for_any_number("equilibria --starts 200 --angles 600 --tokens 3 --dim 3 --w 3", {1, 2, 3, 4});
+  expect_same_for_any_number("equilibria --starts 130 --angles 300 --steps 300 --tokens 3 --dim 3 --w 3",
+                             {1, 2, 3, 4});
 }
 TEST_F(MpiTest, TrainingsAreTheSame) {
   expect_same_for_any_number(
@@ -227,7 +227,8 @@ TEST_F(MpiTest, ScanIsTheSame) {
   EXPECT_TRUE(timeless(both.out) == timeless(alone.out));
 }
 TEST_F(MpiTest, PaperIsTheSame) {
-  expect_same_for_any_number("paper --only fig2,wu9 --models none --seeds 2 --steps 10 --samples 1", {1, 2, 3, 4});
+  expect_same_for_any_number("paper --only fig2,wu9 --models none --seeds 2 --steps 10 --samples 1",
+                             {1, 2, 3, 4});
   expect_same_for_any_number("paper --only wu9 --models none --budget 5m", {2});
 }
 
@@ -286,23 +287,9 @@ TEST_F(MpiTest, WrongUseIsSaidOnceByOneProcess) {
   expect_one_sentence(run_job(3, "heatmap --draws 0"), 2, {"--draws takes a whole number"});
   expect_one_sentence(run_job(3, "keys missing.npy"), 2, {"missing.npy"});
   expect_one_sentence(run_job(2, "mask causal --tokens 4"), 2, {"not work for 2 processes"});
-  const std::string other = mpirun() +
-                            " -n 1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3 : -n 1 \"" +
+  const std::string other = mpirun() + " -n 1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3 : -n 1 \"" +
                             NORMSCOPE_PROGRAM "\" heatmap --n 4 --d 3";
   expect_one_sentence(wait(start_command(other)), 2, {"'heatmap --n 4 --d 3'", "process 1"});
-  // The same program, made of another commit.
-  std::string program = read(NORMSCOPE_PROGRAM);
-  const std::string made = run_alone("--version").out, mark = "commit ";
-  const std::string commit = made.substr(made.find(mark) + mark.size(), 7);
-  std::size_t changed = 0;
-  for (std::size_t at = 0; (at = program.find(commit, at)) != std::string::npos; ++changed)
-    program.replace(at, commit.size(), "0000000");
-  ASSERT_GT(changed, 0u) << commit;
-  write(path("other"), program);
-  fs::permissions(path("other"), fs::perms::owner_all);
-  const std::string mixed = mpirun() + " -n 1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3 : -n 2 \"" +
-                            path("other") + "\" heatmap --n 3 --d 3";
-  expect_one_sentence(wait(start_command(mixed)), 2, {"process 1", "commit 0000000", "commit " + commit});
   write(path("used/.normscope-lock"), "elsewhere 4711\n");
   write(path("used/pieces/plan.json"), "{}");
   expect_one_sentence(run_job(2, "heatmap --n 3 --d 3 --out used"), 2, {"process 4711 on elsewhere"});
@@ -310,8 +297,10 @@ TEST_F(MpiTest, WrongUseIsSaidOnceByOneProcess) {
 
 TEST_F(MpiTest, AFullDiskEndsAllProcesses) {
   // Files of the first process, which writes, may not grow beyond a few blocks.
-  const std::string limited = mpirun() + " -n 2 sh -c 'ulimit -f 8; exec \"" NORMSCOPE_PROGRAM
-                                                     "\" heatmap --n 3:40:2 --d 3:12 --draws 60 --out run'";
+  // MPI's own shared memory is a file, too: the processes talk in another way.
+  const std::string limited = "env -u OMPI_MCA_pml -u OMPI_MCA_btl " + mpirun() +
+                              " -n 2 sh -c 'ulimit -f 8; exec \"" NORMSCOPE_PROGRAM
+                              "\" heatmap --n 3:40:2 --d 3:12 --draws 60 --out run'";
   const Outcome outcome = wait(start_command(limited));
   expect_one_sentence(outcome, 1, {"could not be written"});
 }
