@@ -30,9 +30,9 @@ TASKS = {  # name: (as measured, small)
     "heatmap": ("heatmap --n 3:60:2 --draws 200", "heatmap --n 3:30:3 --d 3:8 --draws 40"),
     "scan": ("scan {model} --text {text} --window 128 --samples 600", "scan {model} --text {text} --window 32 --samples 4"),
     "paper's collapse parts": ("paper --only wu5,wu7 --samples 1", "paper --only wu7 --samples 1 --seeds 1"),
-    "train lm, 4 runs": (f"{LM} --context 128 --steps 300 --norm layernorm,center --seeds 2",
+    "train lm (4 runs)": (f"{LM} --context 128 --steps 300 --norm layernorm,center --seeds 2",
                          f"{LM} --context 64 --batch 4 --steps 40 --norm layernorm,center --seeds 2"),
-    "train lm, 1 run": (f"{LM} --context 128 --dimension 64 --steps 120",
+    "train lm (1 run)": (f"{LM} --context 128 --dimension 64 --steps 120",
                         f"{LM} --context 64 --batch 8 --dimension 32 --steps 20"),
     "vocab": ("vocab {head}", "vocab {head}"),
 }
@@ -145,7 +145,7 @@ def simulate(program, folder, places, small, only):
     print(f"{'':24} {'pieces':>7} {'longest':>8} {'not in pieces':>13} {'memory':>8} {'handling':>9}   {HOURS} hours of it on "
           f"10, 100, 1000 machines of {THREADS} threads: efficiency (time)")
     for name, versions in TASKS.items():
-        if name.endswith("1 run") or only and name not in only:
+        if name.endswith("(1 run)") or only and name not in only:
             continue
         times = folder / "times.json"
         words = versions[small].format(**places).split()
