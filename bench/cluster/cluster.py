@@ -6,11 +6,11 @@
 
 "2 x 1" is two processes of one thread each. Gain: time of the plain program over theirs, on a machine that does nothing else; "but
 start" leaves out what mpirun takes to start two processes that have nothing to do. "By CPU" is what the gain
-would be if both had a core of their own all the time: it can be told on a machine in use, too. Five minutes on two cores.
+would be if both had a core of their own all the time: it can be told on a machine in use, too. Four minutes on two idle cores.
 
 Simulated: pieces as measured on one thread, as many times as make 1000 hours, are handed out the largest first, as the program
 does, to machines of 16 such threads; what is not in pieces (reading, putting together, writing) is done once, by all; and the
-first process takes 20 µs for each piece.
+first process takes for each piece what it was measured to take in a job of two.
 """
 import argparse
 import array
@@ -27,19 +27,18 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LM = "train lm --corpus grammar --tokenizer bytes"
 TASKS = {  # name: (as measured, small)
-    "heatmap": ("heatmap --n 3:60:2 --draws 40", "heatmap --n 3:30:3 --d 3:8 --draws 40"),
-    "scan": ("scan {model} --text {text} --window 96 --samples 24", "scan {model} --text {text} --window 32 --samples 4"),
-    "paper's collapse parts": ("paper --only wu2,wu5,wu7 --samples 2 --models none",
-                               "paper --only wu2 --samples 1 --models none"),
-    "train lm, 4 runs": (f"{LM} --context 128 --steps 60 --norm layernorm,center --seeds 2",
+    "heatmap": ("heatmap --n 3:60:2 --draws 200", "heatmap --n 3:30:3 --d 3:8 --draws 40"),
+    "scan": ("scan {model} --text {text} --window 128 --samples 600", "scan {model} --text {text} --window 32 --samples 4"),
+    "paper's collapse parts": ("paper --only wu5,wu7 --samples 1", "paper --only wu7 --samples 1 --seeds 1"),
+    "train lm (4 runs)": (f"{LM} --context 128 --steps 300 --norm layernorm,center --seeds 2",
                          f"{LM} --context 64 --batch 4 --steps 40 --norm layernorm,center --seeds 2"),
-    "train lm, 1 run": (f"{LM} --context 128 --steps 200", f"{LM} --context 64 --batch 8 --dim 32 --steps 20"),
+    "train lm (1 run)": (f"{LM} --context 128 --dimension 64 --steps 120",
+                        f"{LM} --context 64 --batch 8 --dimension 32 --steps 20"),
     "vocab": ("vocab {head}", "vocab {head}"),
 }
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+               "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader"}
 HOURS, THREADS = 1000, 16  # of the simulation: on one thread, and of a machine
-HANDLING = 20e-6  # seconds that the first process takes for a piece, handed out and taken back: assumed, not measured
 
 
 def timeless(text):
@@ -65,8 +64,8 @@ def run(words, extra=None):
 def prepare(program, folder):
     """A model, a text and a vocabulary of this size, made here."""
     run([program, *LM.split(), "--steps", "4", "--context", "128", "--out", f"{folder}/lm", "--quiet"])
-    (folder / "text.txt").write_text("The small dog looked at the cat that sat on the mat, and ran away. " * 400)
-    words, width = 2000, 48
+    (folder / "text.txt").write_text("The small dog looked at the cat that sat on the mat, and ran away. " * 1600)
+    words, width = 20000, 26
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({words}, {width}), }}".ljust(117) + "\n"
     drawn = random.Random(1)
     (folder / "head.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
@@ -105,39 +104,48 @@ def measure(program, folder, places, small, only):
 
 
 def memory(program, folder, places, model):
-    """Of each process, and of what they do not share: the sum of proportional and of private pages."""
-    print(f"{'':12} {'processes':>9}  largest resident size of each, MB; most that they had of their own together, MB")
+    """Of each process, and of all together: proportional size, in which what they share counts once."""
+    print(f"{'':12} {'processes':>9}  largest resident size of each, MB; largest proportional size of all together, MB")
     for name, words in {"scan": ["scan", model, "--text", places["text"], "--window", "48", "--samples", "2"],
                         "vocab": ["vocab", model, "--embeddings"]}.items():
         for processes in (1, 2, 4):
             with open(os.devnull, "w") as nowhere:
                 job = subprocess.Popen([*launched(processes), program, *words, "--threads", "1", "--quiet"],
                                        env=ENVIRONMENT, stdout=nowhere)
-                peaks, private = {}, 0
+                peaks, together = {}, 0
                 while job.poll() is None:
-                    own = 0
+                    now = 0
                     for entry in pathlib.Path("/proc").iterdir():
                         try:
                             if entry.name.isdigit() and os.path.samefile(entry / "exe", program):
                                 status = (entry / "status").read_text()
                                 peaks[entry.name] = int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
                                 rollup = (entry / "smaps_rollup").read_text()
-                                own += sum(int(x) for x in re.findall(r"Private_\w+:\s+(\d+)", rollup)) / 1024
+                                now += int(re.search(r"\nPss:\s+(\d+)", rollup)[1]) / 1024
                         except (OSError, TypeError):
                             continue  # it has ended
-                    private = max(private, own)
+                    together = max(together, now)
                     time.sleep(0.05)
                 if job.returncode != 0:
                     raise SystemExit(f"{' '.join(words)} failed")
-            print(f"{name:12} {processes:9}  {', '.join(f'{x:.0f}' for x in sorted(peaks.values()))}; {private:.0f}",
+            print(f"{name:12} {processes:9}  {', '.join(f'{x:.0f}' for x in sorted(peaks.values()))}; {together:.0f}",
                   flush=True)
 
 
+def handling(program, words, folder):
+    """Seconds of the processor that the first process takes for a piece that another does: handed out, taken back and kept."""
+    times = folder / "handling.json"
+    run([*launched(2), program, *words, "--threads", "1", "--json", "--quiet", "--out", str(folder / f"job{abs(hash(tuple(words)))}")],
+        {"NORMSCOPE_PIECE_TIMES": str(times)})
+    carried = json.loads(times.read_text())["carried"]
+    return carried["seconds"] / max(1, carried["pieces"])
+
+
 def simulate(program, folder, places, small, only):
-    print(f"{'':24} {'pieces':>7} {'longest':>8} {'not in pieces':>13} {'memory':>8}   {HOURS} hours of it on "
+    print(f"{'':24} {'pieces':>7} {'longest':>8} {'not in pieces':>13} {'memory':>8} {'handling':>9}   {HOURS} hours of it on "
           f"10, 100, 1000 machines of {THREADS} threads: efficiency (time)")
     for name, versions in TASKS.items():
-        if name.endswith("1 run") or only and name not in only:
+        if name.endswith("(1 run)") or only and name not in only:
             continue
         times = folder / "times.json"
         words = versions[small].format(**places).split()
@@ -147,6 +155,7 @@ def simulate(program, folder, places, small, only):
                              "--out", str(out)], {"NORMSCOPE_PIECE_TIMES": str(times)})
         works = [work["seconds"] for work in json.loads(times.read_text())["works"] if work["seconds"]]
         pieces = sum(map(sum, works))
+        each = handling(program, words, folder)
         serial = max(0.0, seconds - pieces / (2 if trained else 1))
         copies = round(HOURS * 3600 / pieces)
         shares = []
@@ -161,10 +170,10 @@ def simulate(program, folder, places, small, only):
                         free = [time_ + rounds * piece for time_ in free]
                     for _ in range(rest):
                         heapq.heappush(free, heapq.heappop(free) + piece)
-                total += max(max(free), HANDLING * copies * len(work))
+                total += max(max(free), each * copies * len(work))
             shares.append((copies * pieces / (machines * THREADS * total), total))
         print(f"{name:24} {sum(map(len, works)) * copies:7.0g} {max(map(max, works)):7.3f}s {serial:12.2f}s "
-              f"{megabytes:5.0f} MB   " + "  ".join(f"{100 * share:5.1f} % ({total / 60:.1f} min)" for share, total in shares),
+              f"{megabytes:5.0f} MB {1e6 * each:6.0f} µs   " + "  ".join(f"{100 * share:5.1f} % ({total / 60:.1f} min)" for share, total in shares),
               flush=True)
 
 

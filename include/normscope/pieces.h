@@ -6,7 +6,9 @@
 // run that was killed.
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace normscope {
@@ -25,6 +27,12 @@ struct PieceWork {
   std::function<void(std::size_t piece)> finished = {};
 };
 
+// Bytes that nobody changes any more, there as long as `held` is.
+struct HeldBytes {
+  std::shared_ptr<const void> held;
+  std::string_view bytes;
+};
+
 // Who does pieces beyond the threads of this process: the processes of a job, or what an earlier run left.
 //
 // All processes of a job run the same program on the same input, so that they come to the same work in the
@@ -36,7 +44,7 @@ class Pieces {
   virtual std::size_t processes() const = 0;
   virtual bool first() const = 0;
   // The results of all pieces, in order. Throws Cancelled if the run was asked to stop.
-  virtual std::vector<std::string> run(const PieceWork& work, const Executor& executor) = 0;
+  virtual std::vector<HeldBytes> run(const PieceWork& work, const Executor& executor) = 0;
   // Works inside are told apart from those of the same name outside: for who leaves some of its works out when it
   // goes on.
   virtual void enter(const std::string& scope) = 0;
@@ -44,6 +52,9 @@ class Pieces {
   // What the first process makes, for all: what only it can know, such as the contents of a file that it
   // writes.
   virtual std::string from_first(const std::function<std::string()>& make) = 0;
+  // What one process of each machine makes, for all that are on it: they hold the bytes once. Where memory cannot be
+  // shared each makes its own.
+  virtual HeldBytes once_per_machine(const std::function<HeldBytes()>& make) = 0;
 };
 
 }  // namespace normscope

@@ -15,7 +15,7 @@ namespace normscope::cli {
 // From here on; to be called once. The flag is for executors (executor.h); who else must stop sets it, too.
 std::atomic<bool>& watch_for_interrupts();
 bool was_interrupted();
-// Of a process that is not the one to speak: it ends as the others do, without a word.
+// Of a process that is not the one to speak, or that has had its last word: it ends as the others do, without another.
 void be_silent_when_stopped();
 
 // What a person should know if the run is stopped from now on: what was kept and how to go on. once_there: a

@@ -273,14 +273,16 @@ cluster::Ending ending_of(const std::exception_ptr& thrown) {
 const char* file_of_piece_times() {
   return std::getenv("NORMSCOPE_PIECE_TIMES");
 }
-void write_piece_times(const cluster::Job& job) {
+void write_piece_times(cluster::Job& job) {
   if (file_of_piece_times() == nullptr || !job.first()) return;
   std::string works;
   for (const cluster::PieceTimes& work : job.times())
     works += fmt::format("{}{{\"work\": \"{}\", \"seconds\": [{}]}}", works.empty() ? "" : ",\n", work.work,
                          fmt::join(work.seconds, ", "));
   write_file_atomically(file_of_piece_times(),
-                        fmt::format("{{\"bytes_sent\": {}, \"works\": [{}]}}\n", job.bytes_sent(), works));
+                        fmt::format("{{\"bytes_sent\": {}, \"carried\": {{\"pieces\": {}, \"seconds\": {}}}, "
+                                    "\"works\": [{}]}}\n",
+                                    job.bytes_sent(), job.carried().pieces, job.carried().seconds, works));
 }
 
 int run_in(cluster::Job& job, const std::vector<std::string>& arguments, const std::atomic<bool>& stop) {
@@ -295,7 +297,10 @@ int run_in(cluster::Job& job, const std::vector<std::string>& arguments, const s
   } catch (...) {
     ending = ending_of(std::current_exception());
   }
-  return job.end(ending, [](const std::string& sentence) { complain(0, sentence); });
+  return job.end(ending, [](const std::string& sentence) {
+    be_silent_when_stopped();  // a launcher stops the others when one of them has ended
+    complain(0, sentence);
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <numeric>
 
 #include "core/pack.h"
@@ -31,6 +32,30 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+double seconds_of_thread() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+std::vector<HeldBytes> held(std::vector<std::string> all) {
+  std::vector<HeldBytes> each;
+  each.reserve(all.size());
+  for (std::string& one : all) {
+    auto own = std::make_shared<const std::string>(std::move(one));
+    each.push_back({own, *own});
+  }
+  return each;
+}
+
+// What was packed as a list of strings, where it lies.
+std::vector<HeldBytes> parts_of(const std::shared_ptr<const std::string>& bytes) {
+  Unpacker from(*bytes);
+  std::vector<HeldBytes> parts;
+  for (auto left = from.take<std::uint64_t>(); left > 0; --left) parts.push_back({bytes, from.take_view()});
+  return parts;
+}
+
 struct AskMessage {
   std::uint64_t stage = 0, wanted = 1;
 };
@@ -54,7 +79,8 @@ Sameness sameness(std::vector<std::string> arguments) {
           instruction_set(),
           std::move(arguments),
           host,
-          static_cast<std::uint64_t>(::getpid())};
+          static_cast<std::uint64_t>(::getpid()),
+          this_machine()};
 }
 
 Job::Job(const Join& join, std::atomic<bool>& stop) : stop_(stop) {
@@ -101,15 +127,16 @@ void Job::serve(const Join& join, std::exception_ptr& failed) {
   if (!transport) return;
   while (true) {
     std::deque<Outgoing> leaving;
+    const double begin = watches_times_ ? seconds_of_thread() : 0;
     {
       const std::lock_guard lock(mutex_);
       leaving.swap(outgoing_);
     }
     for (Outgoing& each : leaving) {
-      bytes_sent_ += each.bytes.size();
+      bytes_sent_ += each.bytes->size();
       transport->send(each.to, each.tag, std::move(each.bytes));
     }
-    bool came = false;
+    bool came = !leaving.empty();
     while (auto message = transport->poll()) {
       came = true;
       const std::size_t sender = message->from;
@@ -124,6 +151,7 @@ void Job::serve(const Join& join, std::exception_ptr& failed) {
       }
     }
     std::unique_lock lock(mutex_);
+    if (watches_times_ && came) carried_.seconds += seconds_of_thread() - begin;
     if (abort_) transport->abort(*abort_);
     if (closing_ && outgoing_.empty() && transport->all_sent()) break;
     flush_if_due();
@@ -140,7 +168,7 @@ void Job::serve(const Join& join, std::exception_ptr& failed) {
 }
 
 void Job::post(std::size_t to, Tag tag, std::string bytes) {
-  outgoing_.push_back({to, tag, std::move(bytes)});
+  outgoing_.push_back({to, tag, std::make_shared<const std::string>(std::move(bytes))});
   wake_.notify_one();
 }
 
@@ -182,12 +210,21 @@ void Job::handle(Message message) {
     }
     case Tag::done: {
       auto done = from.take<DoneMessage>();
+      ++carried_.pieces;
       if (done.stage == stage_) take_result(done.piece, std::move(done.result), done.seconds, true);
       break;
     }
-    case Tag::shared:
-      send_down(message.bytes);
-      shared_.push_back(std::move(message.bytes));
+    case Tag::shared: {
+      auto bytes = std::make_shared<const std::string>(std::move(message.bytes));
+      send_down(bytes);
+      shared_.push_back(std::move(bytes));
+      break;
+    }
+    case Tag::memory:
+      offered_.push_back(from.take<MemoryPlace>());
+      break;
+    case Tag::opened:
+      ++opened_;
       break;
     case Tag::failed:
       if (!failure_) {
@@ -208,20 +245,23 @@ void Job::handle(Message message) {
     case Tag::bye:
       gone_[message.from] = 1;
       break;
+    default:
+      throw Error("not a message of ours");
   }
   changed_.notify_all();
 }
 
 // To the processes below this one in a tree, so that no process sends to all.
-void Job::send_down(const std::string& bytes) {
+void Job::send_down(const Bytes& bytes) {
   for (const std::size_t child : {2 * rank_ + 1, 2 * rank_ + 2})
-    if (child < size_) post(child, Tag::shared, bytes);
+    if (child < size_) outgoing_.push_back({child, Tag::shared, bytes});
+  wake_.notify_one();
 }
 
-std::string Job::await_shared() {
+Job::Bytes Job::await_shared() {
   std::unique_lock lock(mutex_);
   await(lock, [&] { return !shared_.empty(); });
-  std::string bytes = std::move(shared_.front());
+  Bytes bytes = std::move(shared_.front());
   shared_.pop_front();
   return bytes;
 }
@@ -382,7 +422,7 @@ void Job::pull(const PieceWork& work, const Executor& outer, const Executor& ins
   }
 }
 
-std::vector<std::string> Job::run(const PieceWork& work, const Executor& executor) {
+std::vector<HeldBytes> Job::run(const PieceWork& work, const Executor& executor) {
   const std::size_t count = work.costs.size();
   {
     const std::lock_guard lock(mutex_);
@@ -435,11 +475,10 @@ std::vector<std::string> Job::run(const PieceWork& work, const Executor& executo
     if (store_ != nullptr && !trouble_) store_->flush();  // what was finished before it was stopped
     throw;
   }
-  if (size_ <= 1) return std::move(results_);
-  if (rank_ > 0) return unpacked<std::vector<std::string>>(await_shared());
+  if (rank_ > 0) return parts_of(await_shared());
   const std::lock_guard lock(mutex_);
-  send_down(packed(results_));
-  return std::move(results_);
+  if (size_ > 1) send_down(std::make_shared<const std::string>(packed(results_)));
+  return held(std::exchange(results_, {}));
 }
 
 void Job::enter(const std::string& scope) {
@@ -451,11 +490,55 @@ void Job::leave() {
 
 std::string Job::from_first(const std::function<std::string()>& make) {
   if (size_ <= 1) return make();
-  if (rank_ > 0) return await_shared();
-  std::string bytes = make();
+  if (rank_ > 0) return *await_shared();
+  const auto bytes = std::make_shared<const std::string>(make());
   const std::lock_guard lock(mutex_);
   send_down(bytes);
-  return bytes;
+  return *bytes;
+}
+
+// Who shares memory with whom is known to the first, from what it was told when they met.
+void Job::find_neighbours() {
+  if (!neighbours_.empty()) return;
+  const auto machines = unpacked<std::vector<std::string>>(from_first([&] {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> all(size_);
+    for (std::size_t rank = 0; rank < size_; ++rank)
+      if (known_[rank]) all[rank] = known_[rank]->machine;
+    return packed(all);
+  }));
+  for (std::size_t rank = 0; rank < size_; ++rank)
+    if (rank == rank_ || (!machines[rank].empty() && machines[rank] == machines[rank_]))
+      neighbours_.push_back(rank);
+}
+
+HeldBytes Job::once_per_machine(const std::function<HeldBytes()>& make) {
+  if (size_ <= 1) return make();
+  find_neighbours();
+  const std::size_t maker = neighbours_.front();
+  if (rank_ != maker) {
+    std::unique_lock lock(mutex_);
+    await(lock, [&] { return !offered_.empty(); });
+    const MemoryPlace place = offered_.front();
+    offered_.pop_front();
+    lock.unlock();
+    auto bytes = open_memory(place);
+    lock.lock();
+    post(maker, Tag::opened, {});
+    lock.unlock();
+    return bytes ? std::move(*bytes) : make();
+  }
+  HeldBytes own = make();
+  if (neighbours_.size() == 1) return own;
+  const OfferedMemory offer(own.bytes);
+  auto bytes = offer.bytes();
+  if (bytes) own = {};
+  std::unique_lock lock(mutex_);
+  for (const std::size_t rank : neighbours_)
+    if (rank != maker) post(rank, Tag::memory, packed(offer.place()));
+  await(lock, [&] { return opened_ + 1 == neighbours_.size(); });
+  opened_ = 0;
+  return bytes ? std::move(*bytes) : own;
 }
 
 bool Job::all_of(const std::vector<char>& ranks) const {

@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/shared_memory.h"
 #include "cluster/transport.h"
 #include "normscope/executor.h"
 #include "normscope/pieces.h"
@@ -35,8 +36,9 @@ namespace normscope::cluster {
 struct Sameness {
   std::string version, commit, instruction_set;
   std::vector<std::string> arguments;
-  std::string host;  // may differ
+  std::string host;  // this and what follows may differ
   std::uint64_t pid = 0;
+  std::string machine = {};  // the same where memory can be shared; empty: not known
 };
 // Of this process.
 Sameness sameness(std::vector<std::string> arguments);
@@ -81,10 +83,11 @@ class Job final : public Pieces {
   // The work has ended, and its results are kept as such: what waits need not be written.
   void keep_nothing_more();
 
-  std::vector<std::string> run(const PieceWork& work, const Executor& executor) override;
+  std::vector<HeldBytes> run(const PieceWork& work, const Executor& executor) override;
   void enter(const std::string& scope) override;
   void leave() override;
   std::string from_first(const std::function<std::string()>& make) override;
+  HeldBytes once_per_machine(const std::function<HeldBytes()>& make) override;
 
   // The last call of a process, with how its run ended (one that was asked to stop by another's failure: as if
   // nothing were wrong with it). Every process ends with the code that this gives, and what is wrong is said once,
@@ -97,13 +100,24 @@ class Job final : public Pieces {
   const std::vector<PieceTimes>& times() const { return times_; }
   // Bytes that this process has sent.
   std::uint64_t bytes_sent() const { return bytes_sent_; }
+  // Pieces that others have done, and the processor's time that messages took the first process meanwhile.
+  struct Carried {
+    std::size_t pieces = 0;
+    double seconds = 0;
+  };
+  Carried carried() {
+    const std::lock_guard lock(mutex_);
+    return carried_;
+  }
 
  private:
   void serve(const Join& join, std::exception_ptr& failed);
   void handle(Message message);
   void post(std::size_t to, Tag tag, std::string bytes);
-  void send_down(const std::string& bytes);
-  std::string await_shared();
+  using Bytes = std::shared_ptr<const std::string>;
+  void send_down(const Bytes& bytes);
+  Bytes await_shared();
+  void find_neighbours();
   template <class Ready>
   void await(std::unique_lock<std::mutex>& lock, const Ready& ready);
   void pull(const PieceWork& work, const Executor& outer, const Executor& inside);
@@ -120,16 +134,17 @@ class Job final : public Pieces {
   PieceStore* store_ = nullptr;
   std::vector<std::string> scopes_;
   std::map<std::string, std::size_t> works_;  // by name, scopes before it: how many there have been
-  bool watches_times_ = false;
+  std::atomic<bool> watches_times_ = false;
   std::vector<PieceTimes> times_;
   std::atomic<std::uint64_t> bytes_sent_ = 0;
+  Carried carried_;
 
   std::mutex mutex_;
   std::condition_variable changed_, wake_;  // for who waits for messages; for the thread that carries them
   struct Outgoing {
     std::size_t to;
     Tag tag;
-    std::string bytes;
+    Bytes bytes;
   };
   std::deque<Outgoing> outgoing_;
   std::size_t waiting_ = 0;  // threads that wait for a message
@@ -152,8 +167,13 @@ class Job final : public Pieces {
     std::size_t from, wanted;
     std::uint64_t stage;
   };
-  std::vector<Asking> early_;       // from processes that are ahead
-  std::deque<std::string> shared_;  // what the first process told all, in order
+  std::vector<Asking> early_;  // from processes that are ahead
+  std::deque<Bytes> shared_;   // what the first process told all, in order
+
+  // Processes on this machine, of which the first makes what they hold once; empty: not known yet.
+  std::vector<std::size_t> neighbours_;
+  std::deque<MemoryPlace> offered_;
+  std::size_t opened_ = 0;  // neighbours that have seen the present offer
 
   // How the others are and ended.
   std::vector<std::optional<Sameness>> known_;

@@ -17,10 +17,12 @@
 namespace normscope::cluster {
 namespace {
 
-constexpr int kMpiTag = 18;
+// Short messages go with a byte that says that nothing follows and one that says what they are, under this tag of MPI,
+// in every version; others without a copy, and what they are, and whether parts follow, is said by the tag.
+constexpr int kShort = 18, kLong = 32;
+constexpr std::size_t kMostOfShort = std::size_t{1} << 16;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a part: MPI counts in int
 
-// A message goes as one or several parts: a byte that says whether more follow, the tag, and bytes.
 class MpiTransport final : public Transport {
  public:
   MpiTransport() {
@@ -39,16 +41,14 @@ class MpiTransport final : public Transport {
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return size_; }
 
-  void send(std::size_t to, Tag tag, std::string bytes) override {
-    for (std::size_t begin = 0; begin == 0 || begin < bytes.size(); begin += kMostBytes) {
-      const std::size_t count = std::min(kMostBytes, bytes.size() - begin);
-      Sending& part = sending_.emplace_back();
-      part.bytes.reserve(count + 2);
-      part.bytes.push_back(begin + count < bytes.size() ? 1 : 0);
-      part.bytes.push_back(static_cast<char>(tag));
-      part.bytes.append(bytes, begin, count);
-      MPI_Isend(part.bytes.data(), static_cast<int>(part.bytes.size()), MPI_BYTE, static_cast<int>(to),
-                kMpiTag, MPI_COMM_WORLD, &part.request);
+  void send(std::size_t to, Tag tag, std::shared_ptr<const std::string> bytes) override {
+    if (bytes->size() <= kMostOfShort) {
+      const std::string head = {0, static_cast<char>(tag)};
+      return send_part(to, kShort, std::make_shared<const std::string>(head + *bytes), 0);
+    }
+    for (std::size_t begin = 0; begin < bytes->size(); begin += kMostBytes) {
+      const int more = begin + kMostBytes < bytes->size() ? 1 : 0;
+      send_part(to, kLong + 2 * static_cast<int>(tag) + more, bytes, begin);
     }
   }
 
@@ -57,18 +57,20 @@ class MpiTransport final : public Transport {
     int there = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
-    MPI_Improbe(MPI_ANY_SOURCE, kMpiTag, MPI_COMM_WORLD, &there, &message, &status);
+    MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &message, &status);
     if (there == 0) return std::nullopt;
     int count = 0;
     MPI_Get_count(&status, MPI_BYTE, &count);
     std::string part(static_cast<std::size_t>(count), '\0');
     MPI_Mrecv(part.data(), count, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-    if (part.size() < 2) return std::nullopt;
     const auto from = static_cast<std::size_t>(status.MPI_SOURCE);
+    if (status.MPI_TAG == kShort)
+      return part.size() < 2 ? std::nullopt
+                             : std::optional(Message{from, static_cast<Tag>(part[1]), part.substr(2)});
     std::string& whole = arriving_[from];
-    whole.append(part, 2);
-    if (part[0] != 0) return std::nullopt;
-    return Message{from, static_cast<Tag>(part[1]), std::exchange(whole, {})};
+    whole.empty() ? whole.swap(part) : static_cast<void>(whole += part);
+    if (status.MPI_TAG % 2 != 0) return std::nullopt;
+    return Message{from, static_cast<Tag>((status.MPI_TAG - kLong) / 2), std::exchange(whole, {})};
   }
 
   bool all_sent() const override { return sending_.empty(); }
@@ -81,9 +83,17 @@ class MpiTransport final : public Transport {
 
  private:
   struct Sending {
-    std::string bytes;
+    std::shared_ptr<const std::string> bytes;
     MPI_Request request = MPI_REQUEST_NULL;
   };
+
+  void send_part(std::size_t to, int tag, std::shared_ptr<const std::string> bytes, std::size_t begin) {
+    const std::size_t count = std::min(kMostBytes, bytes->size() - begin);
+    Sending& part = sending_.emplace_back();
+    part.bytes = std::move(bytes);
+    MPI_Isend(part.bytes->data() + begin, static_cast<int>(count), MPI_BYTE, static_cast<int>(to), tag,
+              MPI_COMM_WORLD, &part.request);
+  }
 
   void forget_sent() {
     for (auto part = sending_.begin(); part != sending_.end();) {

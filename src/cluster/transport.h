@@ -7,7 +7,8 @@
 
 namespace normscope::cluster {
 
-enum class Tag : char { hello, ask, batch, done, shared, failed, finished, end, bye };
+// Numbers stay what they are: processes of different versions must understand that they are.
+enum class Tag : char { hello, ask, batch, done, shared, failed, finished, end, bye, memory, opened };
 
 struct Message {
   std::size_t from = 0;
@@ -21,8 +22,8 @@ class Transport {
   virtual ~Transport() = default;
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
-  // Returns at once; the bytes leave in later calls of `poll`.
-  virtual void send(std::size_t to, Tag tag, std::string bytes) = 0;
+  // Returns at once; the bytes, which are not copied, leave in later calls of `poll`.
+  virtual void send(std::size_t to, Tag tag, std::shared_ptr<const std::string> bytes) = 0;
   // A message that has come, if there is one.
   virtual std::optional<Message> poll() = 0;
   virtual bool all_sent() const = 0;

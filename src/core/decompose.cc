@@ -31,9 +31,9 @@ Eigen::VectorXd Qr::q_transposed_times(const Eigen::VectorXd& x) const {
   return reflections(*this).adjoint() * x;
 }
 
-Qr householder_qr(const Eigen::MatrixXd& a) {
-  const Eigen::HouseholderQR<Eigen::MatrixXd> factor(a);
-  return {factor.matrixQR(), factor.hCoeffs()};
+Qr householder_qr(Eigen::MatrixXd a) {
+  Eigen::VectorXd coefficients = Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>>(a).hCoeffs();
+  return {std::move(a), std::move(coefficients)};
 }
 
 Eigen::MatrixXd PivotedQr::r(Eigen::Index rank) const {

@@ -18,7 +18,7 @@ struct Qr {
   Eigen::VectorXd q_times(const Eigen::VectorXd& x) const;
   Eigen::VectorXd q_transposed_times(const Eigen::VectorXd& x) const;
 };
-Qr householder_qr(const Eigen::MatrixXd& a);
+Qr householder_qr(Eigen::MatrixXd a);  // in the place of its argument
 
 // A P = Q R with |R₁₁| ≥ |R₂₂| ≥ …
 struct PivotedQr {

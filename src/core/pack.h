@@ -135,6 +135,13 @@ concept List = requires(T x) {
   typename T::value_type;
 };
 template <class T>
+concept Resizable = requires(T x) {  // a matrix of Eigen
+  x.rows();
+  x.cols();
+  x.data();
+  x.resize(1, 1);
+};
+template <class T>
 concept MatrixLike = requires(T x) {
   x.rows();
   x.cols();
@@ -162,6 +169,10 @@ void pack(std::string& to, const T& value) {
   using namespace pack_detail;
   if constexpr (Number<T>) {
     pack_bytes(to, &value, sizeof value);
+  } else if constexpr (Resizable<T>) {
+    pack(to, static_cast<std::uint64_t>(value.rows()));
+    pack(to, static_cast<std::uint64_t>(value.cols()));
+    pack_bytes(to, value.data(), static_cast<std::size_t>(value.size()) * sizeof(*value.data()));
   } else if constexpr (MatrixLike<T>) {
     pack(to, std::uint64_t{value.rows()});
     pack(to, std::uint64_t{value.cols()});
@@ -199,6 +210,13 @@ class Unpacker {
       value = *bytes(1) != 0;
     } else if constexpr (Number<T>) {
       std::memcpy(&value, bytes(sizeof value), sizeof value);
+    } else if constexpr (Resizable<T>) {
+      const auto rows = take<std::uint64_t>(), cols = take<std::uint64_t>();
+      const std::size_t most = left_.size() / sizeof(*value.data());
+      if (rows > 0 && cols > most / rows) damaged();
+      value.resize(static_cast<std::ptrdiff_t>(rows), static_cast<std::ptrdiff_t>(cols));
+      const std::size_t size = rows * cols * sizeof(*value.data());
+      if (size > 0) std::memcpy(value.data(), bytes(size), size);
     } else if constexpr (MatrixLike<T>) {
       const auto rows = take<std::uint64_t>(), cols = take<std::uint64_t>();
       auto values = take<std::remove_cvref_t<decltype(value.values())>>();
@@ -233,6 +251,11 @@ class Unpacker {
     T value{};
     take(value);
     return value;
+  }
+  // A string, as part of what is read.
+  std::string_view take_view() {
+    const auto size = take<std::uint64_t>();
+    return {bytes(size), size};
   }
   bool empty() const { return left_.empty(); }
 

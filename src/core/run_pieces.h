@@ -20,9 +20,12 @@ std::vector<Result> run_pieces(const Executor& executor, PieceWork work, const B
   std::vector<Result> results;
   if (Pieces* pieces = executor.pieces(); pieces != nullptr && count > 0) {
     work.result = [&](std::size_t piece, const Executor& inside) { return packed(body(piece, inside)); };
-    const std::vector<std::string> bytes = pieces->run(work, executor);
+    std::vector<HeldBytes> bytes = pieces->run(work, executor);
     results.reserve(count);
-    for (const std::string& each : bytes) results.push_back(unpacked<Result>(each));
+    for (HeldBytes& each : bytes) {
+      results.push_back(unpacked<Result>(each.bytes));
+      each = {};  // large results are not there twice
+    }
     return results;
   }
   results.resize(count);

@@ -74,7 +74,7 @@ void take_witness(const PlacedKeys& set, const ExactVerdict& exact, const std::v
     return tied ? ties_exactly(set, result.witness, key, exact.tied_with) : wins(set, result.witness, key);
   };
   if (!widest.empty() && passes(widest)) return;
-  const std::vector<Rational> query = exact_query(exact, set.exact_points.view(), set.exact_offsets, key);
+  const std::vector<Rational> query = exact_query(exact, set.exact_points(), set.exact_offsets, key);
   if (passes(query)) return;
   if (!tied && set.exact_offsets.empty()) {  // with offsets multiples are other queries
     Random random(key);
@@ -113,7 +113,7 @@ ExactMargin widest_margin(const PlacedKeys& set, std::size_t key, const Found& f
   try {
     Effort effort(set.options.exact_effort);
     ExactMargin margin =
-        exact_margin(set.exact_points.view(), set.exact_offsets, key, lift_of(set), found.hint, effort);
+        exact_margin(set.exact_points(), set.exact_offsets, key, lift_of(set), found.hint, effort);
     const double framed = margin.margin / set.hull.unit;
     margin.margin = set.at_least(framed);
     say_if_inexact(set, framed * (1 + 1e-12), result);
@@ -186,7 +186,7 @@ bool certify(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerd
   std::vector<Rational> weights;
   try {
     Effort effort(set.options.exact_effort);
-    weights = barycentric_coordinates(set.exact_points.view(), key, members, effort);
+    weights = barycentric_coordinates(set.exact_points(), key, members, effort);
   } catch (const BeyondEffort&) {
     return true;  // proven by the error bound, not verified
   }
@@ -216,8 +216,7 @@ KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& 
   ExactVerdict exact;
   try {
     Effort effort(set.options.exact_effort);
-    exact =
-        decide_exactly(set.exact_points.view(), set.exact_offsets, set.distinct(), key, found.hint, effort);
+    exact = decide_exactly(set.exact_points(), set.exact_offsets, set.distinct(), key, found.hint, effort);
   } catch (const BeyondEffort&) {
     KeyVerdict unknown;
     unknown.verdict = Verdict::undecided;

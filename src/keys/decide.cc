@@ -60,7 +60,7 @@ class SetDecider {
  public:
   SetDecider(MatrixView<const double> keys, std::span<const double> offsets, const KeyOptions& options,
              const Executor& executor)
-      : placed_(keys, offsets, options),
+      : placed_(keys, offsets, options, &executor),
         executor_(executor),
         distinct_(placed_.distinct()),
         offers_(placed_.distinct() < kLargeSet ? kOffers : kOffersOfLarge) {}
@@ -152,7 +152,10 @@ class SetDecider {
     if (placed_.options.margins == Margins::bound && !placed_.frame.offsets &&
         placed_.frame.dimension >= kManyDimensions)
       centre_scores_ = highest_centre_scores(placed_.frame, order, executor_);
-    if (placed_.frame.dimension >= kManyDimensions) return decide_alone(order);
+    if (placed_.frame.dimension >= kManyDimensions) {
+      share_points_for_passes();
+      return decide_alone(order);
+    }
     LikelyVertices likely;
     likely.panels = RoughPanels(placed_.frame.dimension);
     likely.position_of.assign(m, kNone);
@@ -224,7 +227,7 @@ class SetDecider {
     auto decided = run_pieces<DecidedPiece>(executor_, work, [&](std::size_t piece, const Executor&) {
       body(piece, keys_of(piece));
       DecidedPiece result;
-      for (const std::size_t key : keys_of(piece)) result.verdicts.push_back(verdicts[key]);
+      for (const std::size_t key : keys_of(piece)) result.verdicts.push_back(std::move(verdicts[key]));
       if (cut.discovered != nullptr) result.discovered = (*cut.discovered)[piece];
       return result;
     });
@@ -247,7 +250,7 @@ class SetDecider {
       for (double sign : {1.0, -1.0}) {
         std::fill(query.begin(), query.end(), 0.0);
         query[c] = sign;
-        likely.add(top_score(placed_.frame.all, placed_.frame.all.size(), query.data(), kNone).index,
+        likely.add(top_score(placed_.frame.all(), placed_.distinct(), query.data(), kNone).index,
                    placed_.frame);
       }
   }
@@ -333,6 +336,14 @@ class SetDecider {
     return scores[rank];
   }
 
+  // Before pieces, where all processes come together.
+  void share_points_for_passes() {
+    if (!shares_memory(executor_) || placed_.frame.points.values().size() < kWorthSharing) return;
+    SlicedPoints points = whole_points(placed_.frame.points);
+    points.values = once_per_machine<float>(executor_, [&] { return points.values; });
+    std::call_once(passes_once_, [&] { passes_ = std::move(points); });
+  }
+
   // All keys, for passes in single precision; made when the first is needed.
   const SlicedPoints& points_for_passes() {
     std::call_once(passes_once_, [&] { passes_ = whole_points(placed_.frame.points); });
@@ -405,7 +416,7 @@ class SetDecider {
     std::vector<TopScore> top;
     for (std::size_t slot = 0; slot < keys.size(); ++slot) slots.push_back(slot);
     // Asking the likely vertices first pays only while they are few.
-    if (4 * likely.panels.size() < placed_.frame.all.size()) {
+    if (4 * likely.panels.size() < placed_.distinct()) {
       std::vector<float> queries;
       for (std::size_t key : keys) {
         queries.insert(queries.end(), placed_.frame.points[key].begin(), placed_.frame.points[key].end());
@@ -427,7 +438,7 @@ class SetDecider {
       skips.push_back(keys[slot]);
     }
     top.resize(slots.size());
-    top_scores(placed_.frame.all, placed_.frame.all.size(), queries.data(), f, skips, top);
+    top_scores(placed_.frame.all(), placed_.distinct(), queries.data(), f, skips, top);
     for (std::size_t s = 0; s < slots.size(); ++s) {
       settled[slots[s]] = settle(keys[slots[s]], top[s].score);
       if (!settled[slots[s]]) discovered.push_back(top[s].index);
@@ -549,8 +560,7 @@ class SetDecider {
   Verdict verdict_among(std::size_t count, std::size_t key, const Found& found) const {
     try {
       Effort effort(placed_.options.exact_effort);
-      return decide_exactly(placed_.exact_points.view(), placed_.exact_offsets, count, key, found.hint,
-                            effort)
+      return decide_exactly(placed_.exact_points(), placed_.exact_offsets, count, key, found.hint, effort)
           .verdict;
     } catch (const BeyondEffort&) {
       return Verdict::undecided;

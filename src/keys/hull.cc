@@ -228,6 +228,7 @@ bool all_exceed(Eigen::MatrixXd gram, double least) {
 // decomposed on its own. A vector that errs by 2^-53 leaves as much of the large ones in it; without the left vectors, too, that
 // is a square.
 struct Spectrum {
+  Eigen::MatrixXd small;  // the keys; of more keys than dimensions their triangular factor
   Eigen::VectorXd values;
   Eigen::MatrixXd v;
   Eigen::Index strong = 0;  // values found at once
@@ -236,7 +237,7 @@ struct Spectrum {
   explicit Spectrum(const MeasuredKeys& keys) {
     const RowMatrix& x = keys.rows;
     const bool tall = x.rows() > x.cols(), fine = keys.wide.size() > 0;
-    const Eigen::MatrixXd small = tall ? householder_qr(x).r() : Eigen::MatrixXd(x);
+    small = tall ? householder_qr(x).r() : Eigen::MatrixXd(x);
     RightSvd found = right_svd(small);
     values = std::move(found.values);
     v = std::move(found.v);
@@ -554,9 +555,13 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
       scaled(i, c) = keys(static_cast<std::size_t>(i), static_cast<std::size_t>(c)) / scales[c];
   const Eigen::RowVectorXd mean = scaled.colwise().mean();
   hull.centre = mean.cwiseProduct(scales).transpose();
-  RowMatrix x = about_mean(scaled, Eigen::RowVectorXd::Ones(n));
   const Eigen::RowVectorXd shares = scales / scale;  // of a column in the set; 0 where that is beyond doubles
-  const double spread = (x.cwiseAbs().colwise().maxCoeff().array() * shares.array()).maxCoeff();
+  double spread = 0, frobenius = 0;
+  {  // large, and done with before more is needed
+    const RowMatrix centred = about_mean(scaled, Eigen::RowVectorXd::Ones(n)) * shares.asDiagonal();
+    spread = centred.cwiseAbs().maxCoeff();
+    frobenius = centred.norm();
+  }
   hull.unit = spread > 0 ? std::min(scale * power_of_two_near(spread), 0x1p1023) : scale;
 
   // Columns in units of their rounding. Rounding alone, in m directions of n keys, has singular values of
@@ -569,12 +574,10 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
   // Of a singular value in units of the grain: rms spread, for coordinates of average size.
   const double average = grain.cwiseProduct(shares).norm() / root_d * scale;
   const auto spread_of = [&](double value) { return value / root_n * average; };
-  const RowMatrix centred = x * shares.asDiagonal();
-  const double frobenius = centred.norm();
   // Where keys are rounded unevenly, about a centre that the coarsely rounded ones do not pull off the flat of the others,
   // nor far from the small ones, whose differences from it would then be rounded as coarsely.
-  const MeasuredKeys measured(scaled, rounding.key, column_unit, rounding.fine());
-  x = measured.rows;
+  MeasuredKeys measured(scaled, rounding.key, column_unit, false);
+  const RowMatrix& x = measured.rows;
   const double one_direction =
       rounding.allowance().spread * (root_n + 1) + kDecomposition * 0x1p-53 * x.norm() / root_d;
   hull.tolerance = spread_of(one_direction);
@@ -591,13 +594,18 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
         all_exceed(plain_unit.asDiagonal() * gram * plain_unit.asDiagonal(), usual))
       return hull;
   }
-  hull.matrix_rank =
-      matrix_rank(singular_values(n > d ? householder_qr(centred).r() : Eigen::MatrixXd(centred)), keys.rows,
-                  keys.cols, unit_roundoff);
+  {  // large, and done with before more is needed
+    RowMatrix centred = about_mean(scaled, Eigen::RowVectorXd::Ones(n));
+    centred *= shares.asDiagonal();
+    hull.matrix_rank =
+        matrix_rank(singular_values(n > d ? householder_qr(centred).r() : Eigen::MatrixXd(centred)),
+                    keys.rows, keys.cols, unit_roundoff);
+  }
   if (policy == RankPolicy::full) return hull;
 
-  const Eigen::MatrixXd small = n > d ? householder_qr(x).r() : Eigen::MatrixXd(x);
+  if (rounding.fine()) measured = MeasuredKeys(scaled, rounding.key, column_unit, true);
   const Spectrum spectrum(measured);
+  const Eigen::MatrixXd& small = spectrum.small;
   const Eigen::VectorXd& values = spectrum.values;
   Eigen::Index rank = directions_above_rounding(spectrum, n, rounding);
   rank += directions_with_outliers(x, spectrum, rank, rounding);

@@ -47,7 +47,7 @@ KeyGroups group_equal_keys(MatrixView<const double> keys, std::span<const double
 }  // namespace
 
 PlacedKeys::PlacedKeys(MatrixView<const double> given, std::span<const double> given_offsets,
-                       const KeyOptions& key_options)
+                       const KeyOptions& key_options, const Executor* executor)
     : keys(given), options(key_options) {
   // Equal offsets move all scores alike: no offsets at all.
   if (!std::all_of(given_offsets.begin(), given_offsets.end(),
@@ -56,9 +56,13 @@ PlacedKeys::PlacedKeys(MatrixView<const double> given, std::span<const double> g
   // Yet if they are rounded numbers, a covered key may owe its verdict to that.
   rounded_equal_offsets =
       offsets.empty() && !given_offsets.empty() && given_offsets[0] != 0 && !options.noise;
-  hull = affine_hull(keys, options.rank, options.unit_roundoff, options.smallest_rounding);
+  const auto find_hull = [&] {
+    return affine_hull(keys, options.rank, options.unit_roundoff, options.smallest_rounding);
+  };
+  if (executor != nullptr && keys.rows * keys.cols < kWorthSharing) executor = nullptr;
+  hull = executor != nullptr ? told_on_machine(*executor, find_hull) : find_hull();
   groups = group_equal_keys(keys, offsets, hull.kept);
-  place();
+  place(executor);
   measure_wobble();
 }
 
@@ -67,14 +71,21 @@ double PlacedKeys::distance(std::size_t key) const {
   return std::sqrt(std::inner_product(point.begin(), point.end(), point.begin(), 0.0));
 }
 
-void PlacedKeys::place() {
-  const std::size_t m = distinct(), rank = hull.rank;
+// The distinct keys in the frame. middle: of the offsets.
+Matrix<double> PlacedKeys::framed(double middle) const {
+  Matrix<double> points(distinct(), frame.dimension);
+  for (std::size_t k = 0; k < distinct(); ++k) {
+    const std::size_t i = groups.first[k];
+    hull.frame(keys[i], points[k].data());
+    if (frame.offsets) points(k, hull.rank) = (offsets[i] - middle) / hull.unit;
+  }
+  return points;
+}
+
+void PlacedKeys::place(const Executor* executor) {
+  const std::size_t m = distinct();
   frame.offsets = !offsets.empty();
-  frame.dimension = rank + (frame.offsets ? 1 : 0);
-  frame.points = Matrix<double>(m, frame.dimension);
-  frame.all = Panels(frame.dimension);
-  frame.all.reserve(m);
-  exact_points = Matrix<double>(m, hull.kept.size());
+  frame.dimension = hull.rank + (frame.offsets ? 1 : 0);
   double middle = 0;
   if (frame.offsets) {
     for (std::size_t i : groups.first) middle += offsets[i] / static_cast<double>(m);
@@ -82,20 +93,23 @@ void PlacedKeys::place() {
     for (std::size_t i : groups.first) spread = std::max(spread, std::abs(offsets[i] - middle));
     hull.unit = std::max(hull.unit, spread > 0 ? std::ldexp(1.0, std::ilogb(spread)) : 0.0);
   }
+  const auto points = [&] { return framed(middle); };
+  const auto kept = [&] {
+    Matrix<double> given(m, hull.kept.size());
+    for (std::size_t k = 0; k < m; ++k)
+      for (std::size_t c = 0; c < hull.kept.size(); ++c) given(k, c) = keys(groups.first[k], hull.kept[c]);
+    return given;
+  };
+  frame.points = executor != nullptr ? once_per_machine(*executor, points) : SharedMatrix(points());
+  if (!all_kept())
+    kept_points_ = executor != nullptr ? once_per_machine(*executor, kept) : SharedMatrix(kept());
   for (std::size_t k = 0; k < m; ++k) {
     const std::size_t i = groups.first[k];
-    auto point = frame.points[k];
-    hull.frame(keys[i], point.data());
-    if (frame.offsets) {
-      exact_offsets.push_back(offsets[i]);
-      point[rank] = (offsets[i] - middle) / hull.unit;
-    }
-    frame.all.push(point);
+    if (frame.offsets) exact_offsets.push_back(offsets[i]);
     frame.largest_norm = std::max(frame.largest_norm, distance(k));
     // With offsets the last coordinate is rounded as the others are.
     if (hull.reduced())
       frame.point_error = std::max(frame.point_error, hull.frame_error(keys[i]) + 0x1p-53 * distance(k));
-    for (std::size_t c = 0; c < hull.kept.size(); ++c) exact_points(k, c) = keys(i, hull.kept[c]);
   }
   if (!hull.reduced()) frame.point_error = 0x1p-53 * frame.largest_norm;
 }

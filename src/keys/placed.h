@@ -22,9 +22,10 @@ struct KeyGroups {
 };
 
 struct PlacedKeys {
-  // Keeps references to all three.
+  // Keeps references to the first three. executor: of a job whose processes all come here, which hold what is large
+  // once on each machine; null: this process alone.
   PlacedKeys(MatrixView<const double> given, std::span<const double> given_offsets,
-             const KeyOptions& key_options);
+             const KeyOptions& key_options, const Executor* executor = nullptr);
   PlacedKeys(const PlacedKeys&) = delete;
   PlacedKeys& operator=(const PlacedKeys&) = delete;
 
@@ -51,7 +52,7 @@ struct PlacedKeys {
   KeyGroups groups;
   // Of the distinct keys: frame coordinates for the search, kept coordinates, as given, for exact arithmetic.
   FramedKeys frame;
-  Matrix<double> exact_points;
+  MatrixView<const double> exact_points() const { return all_kept() ? keys : kept_points_.view(); }
   std::vector<double> exact_offsets;
   // How far rounding of the dtype (or what is known of the errors, or the noise asked about) can move the
   // place of each in the hull, in units of hull.unit.
@@ -59,8 +60,13 @@ struct PlacedKeys {
   double largest_wobble = 0;
 
  private:
-  void place();
+  // Whether the distinct keys on their kept coordinates are the keys as given.
+  bool all_kept() const { return distinct() == keys.rows && hull.kept.size() == keys.cols; }
+  Matrix<double> framed(double middle) const;
+  void place(const Executor* executor);
   void measure_wobble();
+
+  SharedMatrix kept_points_;
 };
 
 }  // namespace normscope

@@ -169,14 +169,14 @@ HWY_MAYBE_UNUSED void list_above(const SlicedPoints& points, const float* querie
 }
 
 // scores[k] = the score of the k-th pair, in doubles.
-HWY_MAYBE_UNUSED void score_pairs(const Matrix<double>& points, std::span<const std::size_t> key,
+HWY_MAYBE_UNUSED void score_pairs(const SharedMatrix& points, std::span<const std::size_t> key,
                                   std::span<const std::pair<std::uint32_t, std::uint32_t>> pairs,
                                   double* scores) {
   for (std::size_t k = 0; k < pairs.size(); ++k)
     scores[k] = dot(points[key[pairs[k].first]].data(), points[key[pairs[k].second]].data(), points.cols());
 }
 
-HWY_MAYBE_UNUSED void score_some(const Matrix<double>& points, std::span<const double> query,
+HWY_MAYBE_UNUSED void score_some(const SharedMatrix& points, std::span<const double> query,
                                  std::span<const std::size_t> keys, double* scores) {
   for (std::size_t k = 0; k < keys.size(); ++k)
     scores[k] = dot(query.data(), points[keys[k]].data(), points.cols());
@@ -225,7 +225,7 @@ float rounded_down(double value) {
 }
 
 // Points of `keys`, scaled, in the frame: a row each.
-Matrix<double> lead(const Matrix<double>& points, const LeadingFrame& frame, double scale,
+Matrix<double> lead(const SharedMatrix& points, const LeadingFrame& frame, double scale,
                     std::span<const std::size_t> keys) {
   const std::size_t d = points.cols();
   Matrix<double> rows(keys.size(), d);
@@ -239,7 +239,7 @@ Matrix<double> lead(const Matrix<double>& points, const LeadingFrame& frame, dou
 }
 
 // A power of two that takes the longest to about 1.
-double scale_of(const Matrix<double>& points) {
+double scale_of(const SharedMatrix& points) {
   double most = 0;
   for (std::size_t k = 0; k < points.rows(); ++k)
     most = std::max(most, std::inner_product(points[k].begin(), points[k].end(), points[k].begin(), 0.0));
@@ -247,7 +247,7 @@ double scale_of(const Matrix<double>& points) {
 }
 
 // Coordinates in the order of their spread.
-LeadingFrame widest_coordinates(const Matrix<double>& points) {
+LeadingFrame widest_coordinates(const SharedMatrix& points) {
   LeadingFrame frame;
   std::vector<double> squares(points.cols());
   for (std::size_t k = 0; k < points.rows(); ++k)
@@ -261,7 +261,7 @@ LeadingFrame widest_coordinates(const Matrix<double>& points) {
 }
 
 // The principal axes of some of the points, spread over all.
-LeadingFrame principal_frame(const Matrix<double>& points, double scale) {
+LeadingFrame principal_frame(const SharedMatrix& points, double scale) {
   const std::size_t d = points.cols(), rows = std::min(points.rows(), 8 * d);
   Matrix<double> some(d, rows), gram(d, d);
   for (std::size_t k = 0; k < rows; ++k)
@@ -292,7 +292,7 @@ struct Choice {
 };
 
 // The slice that promises least work, judged by pairs spread over all.
-Choice choose_slice(const Matrix<double>& points, const LeadingFrame& frame, double scale,
+Choice choose_slice(const SharedMatrix& points, const LeadingFrame& frame, double scale,
                     std::span<const std::size_t> order) {
   const std::size_t d = points.cols(), n = order.size();
   constexpr std::size_t kSteps = 16;
@@ -370,7 +370,7 @@ void merge(TopsOfRun& all, std::size_t panel, const TopsOfRun& some) {
 }
 
 // Of the points of each run the tops over the points of the other.
-std::array<TopsOfRun, 2> tops_of_runs(const Matrix<double>& rows, const SlicedPoints& points, PanelRun first,
+std::array<TopsOfRun, 2> tops_of_runs(const SharedMatrix& rows, const SlicedPoints& points, PanelRun first,
                                       PanelRun second) {
   constexpr std::size_t width = SlicedPoints::kWidth;
   const std::size_t panel_bytes = (points.slice + 1) * width * sizeof(float),
@@ -398,7 +398,7 @@ std::array<TopsOfRun, 2> tops_of_runs(const Matrix<double>& rows, const SlicedPo
 
 }  // namespace
 
-SlicedPoints slice_points(const Matrix<double>& points, const LeadingFrame& frame, std::size_t slice,
+SlicedPoints slice_points(const SharedMatrix& points, const LeadingFrame& frame, std::size_t slice,
                           std::span<const std::size_t> order, const Executor& executor) {
   constexpr std::size_t width = SlicedPoints::kWidth;
   const std::size_t d = points.cols();
@@ -407,13 +407,13 @@ SlicedPoints slice_points(const Matrix<double>& points, const LeadingFrame& fram
   out.slice = slice;
   out.scale = scale_of(points);
   out.key.assign(order.begin(), order.end());
-  out.values.resize(out.panels() * (slice + 1) * width);
+  std::vector<float> all(out.panels() * (slice + 1) * width);
   out.settled_at.assign(out.panels() * width, std::numeric_limits<float>::infinity());
   const double share = rounding_share(slice, d, frame.error);
   executor.for_each(out.panels(), [&](std::size_t p) {
     const std::size_t size = std::min(width, out.count - p * width);
     const Matrix<double> rows = lead(points, frame, out.scale, order.subspan(p * width, size));
-    float* values = out.values.data() + p * (slice + 1) * width;
+    float* values = all.data() + p * (slice + 1) * width;
     for (std::size_t lane = 0; lane < width; ++lane) {
       if (lane >= size) {  // scores of no point are −∞
         values[lane] = -std::numeric_limits<float>::infinity();
@@ -430,13 +430,14 @@ SlicedPoints slice_points(const Matrix<double>& points, const LeadingFrame& fram
       out.settled_at[p * width + lane] = static_cast<float>(kSettledShare * (leading + rest));
     }
   });
+  out.values = std::move(all);
   // In the order of lengths up to rounding; what settles a point settles every pair with one before it.
   for (std::size_t k = 1; k < out.count; ++k)
     out.settled_at[k] = std::min(out.settled_at[k], out.settled_at[k - 1]);
   return out;
 }
 
-SlicedPoints whole_points(const Matrix<double>& points) {
+SlicedPoints whole_points(const SharedMatrix& points) {
   LeadingFrame frame;
   frame.coordinates.resize(points.cols());
   std::iota(frame.coordinates.begin(), frame.coordinates.end(), std::size_t{0});
@@ -477,7 +478,7 @@ std::vector<std::vector<ListedScore>> scores_above(const SlicedPoints& points,
   return listed;
 }
 
-void score_points(const Matrix<double>& points, std::span<const double> query,
+void score_points(const SharedMatrix& points, std::span<const double> query,
                   std::span<const std::size_t> keys, std::span<double> scores) {
   HWY_DYNAMIC_DISPATCH(score_some)(points, query, keys, scores.data());
 }

@@ -28,7 +28,7 @@ struct SlicedPoints {
   static constexpr std::size_t kWidth = 48;
   std::size_t count = 0, slice = 0;
   double scale = 1;               // of the points
-  std::vector<float> values;      // panel p: (slice + 1) × kWidth
+  SharedArray<float> values;      // panel p: (slice + 1) × kWidth
   std::vector<float> settled_at;  // by position: pairs with no higher score are settled; ∞ beyond the last
   std::vector<std::size_t> key;   // by position
 
@@ -45,11 +45,11 @@ struct LeadingFrame {
 };
 
 // The first `slice` coordinates of points, in the frame. order: all points, longest first.
-SlicedPoints slice_points(const Matrix<double>& points, const LeadingFrame& frame, std::size_t slice,
+SlicedPoints slice_points(const SharedMatrix& points, const LeadingFrame& frame, std::size_t slice,
                           std::span<const std::size_t> order, const Executor& executor);
 
 // All of them, in the order they have.
-SlicedPoints whole_points(const Matrix<double>& points);
+SlicedPoints whole_points(const SharedMatrix& points);
 
 // Upper bounds of the scores between two runs of panels, as they come out of the products: of every point of either
 // run the highest over the points of the other, and the pairs (by position) above what settles the shorter.
@@ -78,7 +78,7 @@ std::vector<std::vector<ListedScore>> scores_above(const SlicedPoints& points,
                                                    std::span<const double> limits);
 
 // Scores of some of the points under a query, in double precision.
-void score_points(const Matrix<double>& points, std::span<const double> query,
+void score_points(const SharedMatrix& points, std::span<const double> query,
                   std::span<const std::size_t> keys, std::span<double> scores);
 
 }  // namespace normscope

@@ -152,7 +152,7 @@ class Search final : public KeySearch {
 
   TopScore scan_all() const {
     const std::size_t panels = (question_.count + Panels::kWidth - 1) / Panels::kWidth;
-    return top_score_in<double>(keys_.all, question_.count, 0, panels, query_.data(), question_.skip);
+    return top_score_in<double>(keys_.all(), question_.count, 0, panels, query_.data(), question_.skip);
   }
 
   double optimal() const {

@@ -2,28 +2,55 @@
 // The floating-point search for one key's certificate: Wolfe's nearest point of {k_j − k_i}, with Clarkson's
 // outer loop (scan the likely vertices first, all keys only to confirm). Whatever it claims is proven by an
 // error bound; what it cannot prove it calls unclear.
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
+#include "core/shared_array.h"
 #include "keys/panels.h"
 #include "normscope/keys.h"
-#include "normscope/matrix.h"
 
 namespace normscope {
 
 // Stands for the downward ray of the problem with offsets among the keys.
 inline constexpr std::size_t kRay = static_cast<std::size_t>(-2);
 
+// Panels of points, made when they are first asked for: in many dimensions they seldom are. Copies share them.
+class LazyPanels {
+ public:
+  const Panels& of(const SharedMatrix& points) const {
+    if (!made_->ready.load(std::memory_order_acquire))
+      std::call_once(made_->once, [&] {
+        made_->panels = Panels(points.cols());
+        made_->panels.reserve(points.rows());
+        for (std::size_t k = 0; k < points.rows(); ++k) made_->panels.push(points[k]);
+        made_->ready.store(true, std::memory_order_release);
+      });
+    return made_->panels;
+  }
+
+ private:
+  struct Made {
+    std::once_flag once;
+    std::atomic<bool> ready = false;
+    Panels panels;
+  };
+  std::shared_ptr<Made> made_ = std::make_shared<Made>();
+};
+
 // Distinct keys in an orthonormal frame of their affine hull; with offsets the last coordinate is the offset.
 struct FramedKeys {
   std::size_t dimension = 0;
   bool offsets = false;
-  Matrix<double> points;  // count × dimension
-  Panels all;
+  SharedMatrix points;  // count × dimension
+  LazyPanels panels;
   double largest_norm = 0;
   double point_error = 0;  // bound on the distance of a frame point from its exact place
+
+  const Panels& all() const { return panels.of(points); }
 };
 
 // Bound on the error of a score difference q·(u_i − u_j) computed from frame points, for ‖q‖ = 1.

@@ -6,6 +6,8 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "core/printable.h"
 #include "io/file_errors.h"
@@ -78,18 +80,26 @@ Vocabulary take_rows(Tensor tensor, std::string source) {
   return vocabulary;
 }
 
-Vocabulary read_file(const VocabOptions& options) {
-  Tensor tensor = read_place(options.source, "give");
-  std::string source = source_of(tensor_place(options.source).path, tensor);
-  Vocabulary vocabulary = take_rows(std::move(tensor), std::move(source));
+Vocabulary read_file(const VocabOptions& options, const Executor& executor) {
+  Vocabulary vocabulary;
+  SharedMatrix rows = once_per_machine(executor, [&] {
+    Tensor tensor = read_place(options.source, "give");
+    std::string source = source_of(tensor_place(options.source).path, tensor);
+    vocabulary = take_rows(std::move(tensor), std::move(source));
+    return vocabulary.rows;
+  });
+  std::tie(vocabulary.source, vocabulary.dtype) =
+      told_on_machine(executor, [&] { return std::pair(vocabulary.source, vocabulary.dtype); });
+  vocabulary.rows = std::move(rows);
   if (!options.bias.empty()) read_bias(options, vocabulary);
   return vocabulary;
 }
 
 // Models are read as float; what their files held before is told by the numbers, all of which it must hold.
-DType narrowest(std::span<const float> values) {
+DType narrowest(std::span<const double> values) {
   bool half = true, brain = true;
-  for (const float value : values) {
+  for (const double wide : values) {
+    const auto value = static_cast<float>(wide);
     const auto bits = std::bit_cast<std::uint32_t>(value);
     brain = brain && (bits & 0xFFFFU) == 0;
     // 11 significant bits, and nothing below half's smallest step of 2⁻²⁴ or beyond 65504.
@@ -105,17 +115,16 @@ Matrix<double> widened(const Matrix<float>& narrow) {
   return {narrow.rows(), narrow.cols(), {narrow.values().begin(), narrow.values().end()}};
 }
 
-Vocabulary read_model(const VocabOptions& options) {
+Vocabulary read_model(const VocabOptions& options, const Executor& executor) {
   Checkpoint checkpoint = open_checkpoint(options.source);
   const ModelSpec& spec = checkpoint.weights->spec();
   Vocabulary vocabulary;
   vocabulary.tokenizer = std::move(checkpoint.tokenizer);
   vocabulary.source = printable(options.source);
   if (options.embeddings) {
-    const Matrix<float> words = checkpoint.weights->words();
     vocabulary.source += ": word embeddings";
-    vocabulary.dtype = narrowest(words.values());
-    vocabulary.rows = widened(words);
+    vocabulary.rows = once_per_machine(executor, [&] { return widened(checkpoint.weights->words()); });
+    vocabulary.dtype = narrowest(vocabulary.rows.values().values());
     return vocabulary;
   }
   if (spec.head == ModelSpec::Head::none)
@@ -123,13 +132,17 @@ Vocabulary read_model(const VocabOptions& options) {
         "{} ({}) has no output head, so it gives no token a score; --embeddings asks about its word "
         "embeddings instead.",
         printable(options.source), spec.family));
-  const HeadWeights head = checkpoint.weights->head();
+  std::vector<double> bias;
+  vocabulary.rows = once_per_machine(executor, [&] {
+    const HeadWeights head = checkpoint.weights->head();
+    bias.assign(head.bias.begin(), head.bias.end());
+    return widened(head.output);
+  });
   vocabulary.notes = checkpoint.notes;
   vocabulary.source += spec.tied ? ": output head, tied to the word embeddings" : ": output head";
-  vocabulary.dtype = narrowest(head.output.values());
-  vocabulary.rows = widened(head.output);
-  vocabulary.offsets.assign(head.bias.begin(), head.bias.end());
-  vocabulary.offset_dtype = narrowest(head.bias);
+  vocabulary.dtype = narrowest(vocabulary.rows.values().values());
+  vocabulary.offsets = told_on_machine(executor, [&] { return bias; });
+  vocabulary.offset_dtype = narrowest(vocabulary.offsets);
   return vocabulary;
 }
 
@@ -156,7 +169,8 @@ void add_advice(const VocabOptions& options, const Context& context, VocabStudy&
   raw.offset_dtype = given.offset_dtype;
   raw.n = given.rows.rows();
   raw.d = given.rows.cols();
-  raw.values.assign(given.rows.values().begin(), given.rows.values().end());
+  const auto values = given.rows.values().values();
+  raw.values.assign(values.begin(), values.end());
   raw.offsets = given.offsets;
   auto norms = advise_norms(raw, {}, context);
   for (VocabToken& token : *study.result.never_alone) {
@@ -244,14 +258,14 @@ std::string Vocabulary::text(std::size_t id) const {
   return token ? printable(*token) : "";
 }
 
-Vocabulary read_vocabulary(const VocabOptions& options) {
+Vocabulary read_vocabulary(const VocabOptions& options, const Executor& executor) {
   check_options(options);
   const bool file = holds_tensors(tensor_place(options.source).path);
   if (!file && !options.bias.empty())
     throw InputError("--bias is for a FILE; the head of a model brings its own bias.");
   if (file && options.embeddings)
     throw InputError("--embeddings is for a MODEL; of a file name the tensor, as in FILE:TENSOR.");
-  Vocabulary vocabulary = file ? read_file(options) : read_model(options);
+  Vocabulary vocabulary = file ? read_file(options, executor) : read_model(options, executor);
   return checked(std::move(vocabulary), options);
 }
 
@@ -269,7 +283,7 @@ Vocabulary vocabulary_of(const VocabOptions& options, Tensor rows, const std::op
 }
 
 VocabStudy study_vocab(const VocabOptions& options, const Context& context) {
-  return study_vocab(read_vocabulary(options), options, context);
+  return study_vocab(read_vocabulary(options, context.executor), options, context);
 }
 
 VocabStudy study_vocab(Vocabulary given, const VocabOptions& options, const Context& context) {

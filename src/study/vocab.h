@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "normscope/matrix.h"
+#include "core/shared_array.h"
 #include "normscope/tensor_file.h"
 #include "normscope/tokenizer.h"
 #include "result/options.h"
@@ -41,7 +41,7 @@ struct VocabOptions {
 struct Vocabulary {
   std::string source;  // for people
   DType dtype = DType::float32, offset_dtype = DType::float32;
-  Matrix<double> rows;          // V × d
+  SharedMatrix rows;            // V × d
   std::vector<double> offsets;  // V, or none
   std::optional<Tokenizer> tokenizer;
   std::vector<std::string> notes;  // what a reader of a model's should know
@@ -49,8 +49,9 @@ struct Vocabulary {
   // A token, made printable; empty: not known.
   std::string text(std::size_t id) const;
 };
-// Throws InputError that says what is wrong with which file or model.
-Vocabulary read_vocabulary(const VocabOptions& options);
+// Throws InputError that says what is wrong with which file or model. executor: its processes on one machine hold the
+// rows once.
+Vocabulary read_vocabulary(const VocabOptions& options, const Executor& executor);
 // The same of arrays in memory, whose names are for messages; bias: none is read from the file of --bias.
 Vocabulary vocabulary_of(const VocabOptions& options, Tensor rows, const std::optional<Tensor>& bias = {});
 

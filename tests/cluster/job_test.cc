@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <thread>
 
 #include "core/run_pieces.h"
+#include "core/shared_array.h"
 #include "normscope/error.h"
 #include "support/memory_job.h"
 #include "support/temporary_directory.h"
@@ -78,6 +81,70 @@ TEST(JobThreads, WhatTheFirstMakesAllHave) {
     const std::string told = from_first(executor, [&] { return "from " + std::to_string(job.rank()); });
     EXPECT_EQ(told, "from 0");
   });
+}
+
+TEST(JobThreads, ProcessesOnOneMachineHoldBytesOnce) {
+  std::mutex mutex;
+  std::vector<std::string> made;
+  std::vector<double> sums(5);
+  run_job(5, 1, [&](Job& job, const Executor& executor) {
+    Sameness mine = sameness({"same"});
+    ASSERT_NE(mine.machine, "");
+    if (job.rank() >= 3) mine.machine = "another";
+    job.require_same(mine);
+    for (const std::size_t size : {1000, 300'000}) {
+      const auto numbers = once_per_machine<double>(executor, [&] {
+        const std::lock_guard lock(mutex);
+        made.push_back(std::to_string(job.rank()));
+        return std::vector<double>(size, 0.5);
+      });
+      EXPECT_EQ(numbers.size(), size);
+      sums[job.rank()] += std::accumulate(numbers.values().begin(), numbers.values().end(), 0.0);
+    }
+    const SharedMatrix matrix = once_per_machine(executor, [&] {
+      return Matrix<double>(2, 3, {1, 2, 3, 4, 5, 6});
+    });
+    EXPECT_EQ(matrix.rows(), 2u);
+    EXPECT_EQ(matrix(1, 2), 6);
+    EXPECT_EQ(told_on_machine(executor, [] { return std::string("told"); }), "told");
+  });
+  std::sort(made.begin(), made.end());
+  EXPECT_EQ(made, (std::vector<std::string>{"0", "0", "3", "3"})) << "one of each machine";
+  for (const double sum : sums) EXPECT_EQ(sum, 150'500);
+}
+
+TEST(JobThreads, WhereMemoryCannotBeSharedEachMakesItsOwn) {
+  std::atomic<std::size_t> made = 0;
+  run_job(3, 1, [&](Job& job, const Executor& executor) {
+    job.require_same(sameness({"same"}));
+    const auto none = once_per_machine<double>(executor, [&] {  // nothing to map
+      ++made;
+      return std::vector<double>();
+    });
+    EXPECT_EQ(none.size(), 0u);
+  });
+  EXPECT_EQ(made, 3u);
+}
+
+TEST(SharedMemory, IsNotOpenedWhereItIsNotOffered) {
+  const OfferedMemory offer("some bytes");
+  ASSERT_TRUE(offer.bytes().has_value());
+  EXPECT_EQ(open_memory(offer.place())->bytes, "some bytes");
+  MemoryPlace wrong = offer.place();
+  wrong.size += 1;
+  EXPECT_FALSE(open_memory(wrong).has_value());
+  wrong = offer.place();
+  wrong.descriptor = -1;
+  EXPECT_FALSE(open_memory(wrong).has_value());
+}
+
+TEST(JobThreads, AFailureOfOneThatMakesWhatAllHoldEndsAll) {
+  const auto ended = run_job(3, 1, [](Job& job, const Executor& executor) {
+    job.require_same(sameness({"same"}));
+    once_per_machine<double>(executor, []() -> std::vector<double> { throw Error("The file is damaged."); });
+  });
+  EXPECT_EQ(ended[0].said, "The file is damaged.");
+  for (const Ended& each : ended) EXPECT_EQ(each.code, 1);
 }
 
 TEST(JobThreads, AFailureOfOneIsSaidOnceAndEndsAll) {

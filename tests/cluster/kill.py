@@ -23,10 +23,12 @@ RUNS = {  # name: (command, file that says that there is something to go on with
     # Three runs: with two processes one of them is shared out.
     "lm": ("train lm --corpus grammar --tokenizer bytes --context 64 --batch 8 --layers 2 --dimension 16 --steps 30 "
            "--evaluate-every 3 --checkpoint-every 3 --norm layernorm,center,none", "config.json"),
-    "heatmap": ("heatmap --n 3:40:4 --d 3:10:2 --draws 60", "pieces/plan.json"),
+    "heatmap": ("heatmap --n 3:40:4 --d 3:10:2 --draws 800", "pieces/plan.json"),
 }
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+               "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader",
+               # Otherwise mpirun may wait for ever for a lock that a process held which was killed while it started.
+               "PMIX_MCA_gds": "hash"}
 CLOCK = re.compile(r'("?(?:seconds|ms_per_step|tokens_per_second|threads)"?: ?)[-+.e0-9]+')
 
 
@@ -88,7 +90,7 @@ class Rounds:
         self.damaged += 1
 
     def end_of(self, job, name):
-        """Open MPI's mpirun may wait for ever for processes that have ended, if one of them was killed while they started."""
+        """A launcher that does not end by itself is ended and counted."""
         seen = begin = time.monotonic()
         while job.poll() is None:
             time.sleep(0.05)

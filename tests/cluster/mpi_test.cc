@@ -31,6 +31,11 @@ class MpiTest : public ProgramTest {
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     ::setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
     ::setenv("OMPI_MCA_orte_abort_print_stack", "0", 1);
+    // Looking for networks takes as long as a test.
+    ::setenv("OMPI_MCA_pml", "ob1", 1);
+    ::setenv("OMPI_MCA_btl", "self,vader", 1);
+    // Otherwise mpirun may wait for ever for a lock that a killed process holds (docs/cluster.md).
+    ::setenv("PMIX_MCA_gds", "hash", 1);
   }
 
   pid_t start_command(const std::string& command) const {
@@ -160,15 +165,19 @@ TEST_F(MpiTest, KeysAreTheSame) {
 }
 TEST_F(MpiTest, KeysOfFewDimensionsInRoundsAreTheSame) {
   write_tensor("keys.safetensors", {500, 5});
-  expect_same_for_any_number("keys keys.safetensors --query-norm 3 --prefix --advice --margin bound", {2, 3});
+  expect_same_for_any_number("keys keys.safetensors --query-norm 3 --prefix --advice --margin bound", {3});
 }
 TEST_F(MpiTest, SetsOfKeysAreTheSame) {
   write_tensor("keys.safetensors", {12, 30, 4});
-  expect_same_for_any_number("keys keys.safetensors --norm layernorm", {1, 2, 3, 4});
+  expect_same_for_any_number("keys keys.safetensors --norm layernorm", {2});
 }
 TEST_F(MpiTest, VocabIsTheSame) {
   write_tensor("head.safetensors", {400, 26});
   expect_same_for_any_number("vocab head.safetensors", {1, 2, 3, 4});
+}
+TEST_F(MpiTest, VocabInSharedMemoryIsTheSame) {
+  write_tensor("head.safetensors", {1500, 90});
+  expect_same_for_any_number("vocab head.safetensors", {3});
 }
 TEST_F(MpiTest, CollapseIsTheSame) {
   expect_same_for_any_number("collapse --dim 16 --heads 2 --tokens 12 --layers 3 --samples 3", {1, 2, 3, 4});
@@ -176,27 +185,28 @@ TEST_F(MpiTest, CollapseIsTheSame) {
                              {3});
 }
 TEST_F(MpiTest, EquilibriaAreTheSame) {
-  expect_same_for_any_number("equilibria --starts 200 --tokens 3 --dim 3 --w 3", {1, 2, 3, 4});
+  expect_same_for_any_number("equilibria --starts 130 --angles 300 --steps 300 --tokens 3 --dim 3 --w 3",
+                             {1, 2, 3, 4});
 }
 TEST_F(MpiTest, TrainingsAreTheSame) {
   expect_same_for_any_number(
       "train majority --steps 60 --norm layernorm,none --seeds 2 --samples 1000 --length 20", {1, 2, 3, 4});
   const std::string lm =
       "train lm --corpus grammar --tokenizer bytes --context 32 --batch 2 --layers 1 --steps 8 ";
-  expect_same_for_any_number(lm + "--norm layernorm,center --seeds 2", {2, 3});
+  expect_same_for_any_number(lm + "--norm layernorm,center --seeds 2", {3});
   expect_same_for_any_number(lm, {2});  // one run, too small to share its steps
   // Three runs of steps that are: of two processes each has one, and both do the third.
   expect_same_for_any_number(
       "train lm --corpus grammar --tokenizer bytes --context 128 --batch 8 --layers 1 --dimension 32 --steps 4 "
       "--evaluate-every 2 --norm layernorm,center,none",
-      {2, 4});
+      {1, 2, 3, 4});
   std::string rows = "label\tsentence\n";
   for (int i = 0; i < 60; ++i)
     rows += i % 2 == 0 ? "0\tA dull film, number " + std::to_string(i) + "\n"
                        : "1\tA fine film, number " + std::to_string(i) + "\n";
   write(path("rows.tsv"), rows);
   expect_same_for_any_number(
-      "train sentiment --data rows.tsv --tokenizer words --steps 6 --batch 4 --norm none,layernorm", {2, 3});
+      "train sentiment --data rows.tsv --tokenizer words --steps 6 --batch 4 --norm none,layernorm", {3});
 }
 TEST_F(MpiTest, ScanIsTheSame) {
   ASSERT_EQ(
@@ -217,13 +227,14 @@ TEST_F(MpiTest, ScanIsTheSame) {
   EXPECT_TRUE(timeless(both.out) == timeless(alone.out));
 }
 TEST_F(MpiTest, PaperIsTheSame) {
-  expect_same_for_any_number("paper --only fig2,wu5 --seeds 2 --steps 30 --samples 1", {1, 2, 3});
-  expect_same_for_any_number("paper --only wu9 --models none --budget 5m", {1, 2});
+  expect_same_for_any_number("paper --only fig2,wu9 --models none --seeds 2 --steps 10 --samples 1",
+                             {1, 2, 3, 4});
+  expect_same_for_any_number("paper --only wu9 --models none --budget 5m", {2});
 }
 
 #ifdef NORMSCOPE_CAMPAIGN
 TEST_F(MpiTest, TheCampaignIsTheSame) {
-  const std::string campaign = "\"" NORMSCOPE_CAMPAIGN "\" --keys 3000 --flat 64 --largest 24 --threads 1";
+  const std::string campaign = "\"" NORMSCOPE_CAMPAIGN "\" --keys 1000 --flat 32 --largest 16 --threads 1";
   const Outcome alone = wait(start_command(campaign));
   ASSERT_EQ(alone.code, 0) << alone.err;
   const Outcome both = wait(start_command(mpirun() + " -n 2 " + campaign));
@@ -233,7 +244,7 @@ TEST_F(MpiTest, TheCampaignIsTheSame) {
 #endif
 
 TEST_F(MpiTest, AKilledProcessLosesOnlyWhatWasUnderWay) {
-  const std::string arguments = "heatmap --n 3:40:2 --d 3:12 --draws 90 ";
+  const std::string arguments = "heatmap --n 3:40:2 --d 3:12 --draws 160 ";
   const Outcome alone = run_alone(arguments + "--threads 1 --json --quiet --out alone");
   ASSERT_EQ(alone.code, 0);
   ASSERT_TRUE(kill_one(2, arguments + "--threads 1 --json --out run", "run/pieces/plan.json", 1))
@@ -258,7 +269,7 @@ TEST_F(MpiTest, AKilledProcessLosesOnlyWhatWasUnderWay) {
 
 TEST_F(MpiTest, AKilledTrainingGoesOnToTheSameBytes) {
   const std::string arguments =
-      "train majority --steps 1500 --norm layernorm,none --seeds 2 --samples 1000 --length 20 --checkpoint-every 100 ";
+      "train majority --steps 600 --norm layernorm,none --seeds 2 --samples 1000 --length 20 --checkpoint-every 50 ";
   const Outcome alone = run_alone(arguments + "--threads 1 --json --quiet --out alone");
   ASSERT_EQ(alone.code, 0) << alone.err;
   ASSERT_TRUE(
@@ -286,8 +297,10 @@ TEST_F(MpiTest, WrongUseIsSaidOnceByOneProcess) {
 
 TEST_F(MpiTest, AFullDiskEndsAllProcesses) {
   // Files of the first process, which writes, may not grow beyond a few blocks.
-  const std::string limited = mpirun() + " -n 2 sh -c 'ulimit -f 8; exec \"" NORMSCOPE_PROGRAM
-                                         "\" heatmap --n 3:40:2 --d 3:12 --draws 60 --out run'";
+  // MPI's own shared memory is a file, too: the processes talk in another way.
+  const std::string limited = "env -u OMPI_MCA_pml -u OMPI_MCA_btl " + mpirun() +
+                              " -n 2 sh -c 'ulimit -f 8; exec \"" NORMSCOPE_PROGRAM
+                              "\" heatmap --n 3:40:2 --d 3:12 --draws 60 --out run'";
   const Outcome outcome = wait(start_command(limited));
   expect_one_sentence(outcome, 1, {"could not be written"});
 }

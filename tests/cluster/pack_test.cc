@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "keys/hull.h"
 #include "normscope/keys.h"
 #include "normscope/scan.h"
 
@@ -53,6 +54,32 @@ TEST(Pack, TakesListsOfFlagsAndOfNothing) {
   const auto back = unpacked<ScanSet>(packed(set));
   EXPECT_EQ(back.verdicts, set.verdicts);
   EXPECT_EQ(back.robust, set.robust);
+}
+
+TEST(Pack, BringsBackEveryMemberOfAHull) {
+  AffineHull hull;
+  hull.rank = 2;
+  hull.tolerance = 0.25;
+  hull.matrix_rank = 3;
+  hull.kept = {0, 2};
+  hull.centre = Eigen::Vector3d(1, 2, 3);
+  hull.basis = Eigen::MatrixXd::Random(3, 2);
+  hull.lift.resize(5, 0);
+  hull.off = Eigen::Vector2d(7, 8);
+  hull.finest = 0.5;
+  const std::string bytes = packed(hull);
+  const auto back = unpacked<AffineHull>(bytes);
+  EXPECT_EQ(back.rank, 2u);
+  EXPECT_EQ(back.kept, hull.kept);
+  EXPECT_EQ(back.centre, hull.centre);
+  EXPECT_EQ(back.basis, hull.basis);
+  EXPECT_EQ(back.lift.rows(), 5);
+  EXPECT_EQ(back.lift.cols(), 0);
+  EXPECT_EQ(back.off, hull.off);
+  EXPECT_EQ(back.finest, 0.5);
+  EXPECT_EQ(packed(back), bytes);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_THROW(unpacked<AffineHull>(std::string_view(bytes).substr(0, size)), Error) << size;
 }
 
 TEST(Pack, RefusesEveryTextThatIsCutOff) {

@@ -26,9 +26,9 @@ class MemoryTransport final : public Transport {
   MemoryTransport(Post& post, std::size_t rank) : post_(post), rank_(rank) {}
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return post_.boxes.size(); }
-  void send(std::size_t to, Tag tag, std::string bytes) override {
+  void send(std::size_t to, Tag tag, std::shared_ptr<const std::string> bytes) override {
     const std::lock_guard lock(post_.mutex);
-    post_.boxes[to].push_back({rank_, tag, std::move(bytes)});
+    post_.boxes[to].push_back({rank_, tag, *bytes});
   }
   std::optional<Message> poll() override {
     const std::lock_guard lock(post_.mutex);
