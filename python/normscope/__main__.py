@@ -1,10 +1,12 @@
 """The program `normscope`, as the wheel has it or as it lies on the path: python -m normscope keys keys.npy"""
+from __future__ import annotations
+
 import os
 import shutil
 import sys
 
 
-def program():
+def program() -> str | None:
     """Where it is; None: nowhere."""
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "normscope")
     if os.access(beside, os.X_OK):
@@ -17,12 +19,12 @@ def program():
     return None if found is None or _is_script(found) else found
 
 
-def _is_script(path):
+def _is_script(path: str) -> bool:
     with open(path, "rb") as file:
         return file.read(2) == b"#!"
 
 
-def main():
+def main() -> None:
     found = program()
     if found is None:
         sys.exit("The program normscope was not built with this package: install it with `pip install .`, or build it with `make build`.")

@@ -201,7 +201,7 @@ class Trace:
                 raise TypeError(f"trace.scan takes {', '.join(_LIVE_OPTIONS)}, not {keyword}")
             if value is not None:
                 values[keyword] = _value(notes[keyword], value)
-        _, threads, out = _common("scan", 0, threads, out)
+        _, threads, out = _common(0, threads, out)
         from .results import _result_of
 
         bar = Progress("scan", progress)

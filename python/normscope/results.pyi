@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from . import Path
+from . import Path, _core
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -908,3 +908,4 @@ class VocabToken(Fields):
 
 
 def load_run(directory: Path) -> Any: ...
+def _result_of(answer: _core.Answer, temporary: str | None = ...) -> Any: ...
