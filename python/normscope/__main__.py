@@ -6,14 +6,17 @@ import shutil
 import sys
 
 
+NO_PROGRAM = "The program normscope was not built with this package: install it with `pip install .`, or build it with `make build`."
+
+
 def program() -> str | None:
     """Where it is; None: nowhere."""
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "normscope")
     if os.access(beside, os.X_OK):
         return beside
-    built = os.path.join(os.path.dirname(beside), "..", "..", "..", "normscope")  # build/python/normscope
+    built = os.path.normpath(os.path.join(beside, "..", "..", "..", "..", "normscope"))  # of build/python/normscope
     if os.path.isfile(built) and os.access(built, os.X_OK):
-        return os.path.normpath(built)
+        return built
     found = shutil.which("normscope")
     # The console script of this very package would come back here.
     return None if found is None or _is_script(found) else found
@@ -27,7 +30,7 @@ def _is_script(path: str) -> bool:
 def main() -> None:
     found = program()
     if found is None:
-        sys.exit("The program normscope was not built with this package: install it with `pip install .`, or build it with `make build`.")
+        sys.exit(NO_PROGRAM)
     os.execv(found, [found, *sys.argv[1:]])
 
 

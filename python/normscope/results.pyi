@@ -227,6 +227,19 @@ class CoverTerm(Fields):
     weight: float  # above 0
 
 
+class DoctorPart(Fields):
+    name: str  # what is looked at
+    found: str  # what is there
+    advice: str  # how to get what is missing; empty: nothing is
+
+
+class DoctorResult(Result):
+    version: str  # of the program
+    commit: str  # it was built from
+    isa: str  # instruction set the kernels ran with
+    parts: list[DoctorPart]  # what the program uses, one by one
+
+
 class EquilibriaResult(Result):
     version: str  # of the program
     commit: str  # it was built from
