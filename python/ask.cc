@@ -344,6 +344,7 @@ void add_questions(py::module_& module) {
   module.def("scan_trace", &scan_live_trace);
   module.def("token_measures", &token_measures);
   module.def("_wait_for_abandoned_work", &wait_for_abandoned_work);
+  prepare_for_forks();
 }
 
 }  // namespace normscope::python

@@ -229,7 +229,7 @@ def _question(name: str, sentence: str, result: str) -> Any:
         finally:
             progress.close()
         found = _result_of(answer, temporary)
-        specs = call.values["spec"] if name == "mask" and call.array is None else None
+        specs = call.values.get("spec") if name == "mask" and call.array is None else None
         if isinstance(specs, list) and len(specs) == 1:
             found._legacy = (specs[0], operator.index(given.get("n") or 128), seed, given.get("dense", True))
         return found

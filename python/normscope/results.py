@@ -193,6 +193,8 @@ def _descend(value, path, before, rows, strict):
 
 
 def _rows(result, part):
+    if part is not None and not isinstance(part, str):
+        raise TypeError(f"part takes the name of a list, such as 'sets.keys', not {type(part).__name__}")
     result._items()
     rows = []
     _descend(result, (part or _ROWS[type(result).__name__]).split("."), {}, rows, part is not None)

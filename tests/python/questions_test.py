@@ -235,6 +235,8 @@ class Questions(InADirectory):
         self.assertEqual([row["n"] for row in result.table("sets", library="none")], [20] * 3)
         with self.assertRaisesRegex(ValueError, "there is no list 'set'"):
             result.table("set")
+        with self.assertRaisesRegex(TypeError, "part takes the name of a list"):
+            result.table(["sets"])
         with self.assertRaisesRegex(ValueError, "library takes"):
             result.table(library="numpy")
         scanned = normscope.scan(MODEL, text="story.txt", window=16).table(library="none")

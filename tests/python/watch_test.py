@@ -185,6 +185,10 @@ class Watch(WithAModel):
         trace.clear()
         with self.assertRaisesRegex(ValueError, "nothing was seen"):
             trace.scan()
+        with normscope.watch(model) as trace:
+            model(**self.batch(), attention_mask=tensor(np.zeros((1, len(self.ids)), int)))
+        with self.assertRaisesRegex(ValueError, "all that was seen is padding"):
+            trace.scan()
 
     def test_multihead_attention_of_torch(self):
         generator = np.random.default_rng(0)
