@@ -112,9 +112,10 @@ class Commands(unittest.TestCase):
         os.chdir(self.home.name)
         tools = pathlib.Path("tools").resolve()
         tools.mkdir()
-        tools.joinpath("normscope").write_text(NOTES.format(program=PROGRAM))
-        tools.joinpath("normscope").chmod(0o755)
-        tools.joinpath("python3").symlink_to(sys.executable)
+        # No link: an interpreter of a virtual environment finds its packages by where it lies.
+        for name, script in (("normscope", NOTES.format(program=PROGRAM)), ("python3", f'#!/bin/sh\nexec "{sys.executable}" -B "$@"\n')):
+            tools.joinpath(name).write_text(script)
+            tools.joinpath(name).chmod(0o755)
         self.noted = pathlib.Path("noted").resolve()
         self.environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "NO_COLOR": "1", "NOTED": str(self.noted)}
         self.compared = 0
