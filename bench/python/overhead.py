@@ -3,8 +3,8 @@ where torch and transformers are installed, what `watch` adds to a forward pass 
 
     PYTHONPATH=build/python python3 bench/python/overhead.py [--json FILE]
 
-or, with torch and transformers, the interpreter of a virtual environment that has them and a wheel of `make wheel`. Takes two or three minutes on two
-idle cores. Answers are checked first: those of the program, bit for bit; what a model gives, watched or not; the rows of a monitor. Fails if
+or, with torch and transformers, the interpreter of a virtual environment that has them and a wheel of `make wheel`. Each figure is told as soon as it
+is there. Answers are checked first: those of the program, bit for bit; what a model gives, watched or not; the rows of a monitor. Fails if
 they differ, never because of a time.
 """
 import argparse
@@ -128,19 +128,24 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--json")
     options = options.parse_args()
-    share, seconds = keys()
+    found = {}
+
+    def tell(name, sentence):
+        print(f"{name:22} {sentence}", flush=True)
+
+    found["keys_overhead"], found["keys_seconds"] = share, seconds = keys()
+    tell("keys, 16 × 1024 × 8", f"{seconds:.3f} s, Python adds {100 * share:.1f} % (less than 5 % is meant)")
+    found["import_seconds"] = importing()
+    tell("import normscope", f"{found['import_seconds']:.3f} s (less than 0.3 s is meant)")
+    found["watch_overhead"] = watch = watching()
+    tell("watch on MiniLM", "not measured: torch or transformers is not there" if watch is None else
+         f"adds {100 * watch:.1f} % to a pass of 8 × 128 tokens (less than 5 % is meant)")
+    found["monitor_overhead"] = monitor = monitoring()
+    tell("Monitor, every=200", "not measured: torch or transformers is not there" if monitor is None else
+         f"adds {100 * monitor:.1f} % to a training of a small GPT-2 (less than 2 % is meant)")
     slowest, call = interrupting()
-    found = {"keys_overhead": share, "keys_seconds": seconds, "import_seconds": importing(), "interrupt_seconds": slowest,
-             "watch_overhead": watching(), "monitor_overhead": monitoring()}
-    print(f"keys, 16 × 1024 × 8    {seconds:.3f} s, Python adds {100 * share:.1f} % (less than 5 % is meant)")
-    print(f"import normscope       {found['import_seconds']:.3f} s (less than 0.3 s is meant)")
-    watch = found["watch_overhead"]
-    print("watch on MiniLM        " + ("not measured: torch or transformers is not there" if watch is None else
-                                       f"adds {100 * watch:.1f} % to a pass of 8 × 128 tokens (less than 5 % is meant)"))
-    print(f"Ctrl-C ends a call     within {slowest:.2f} s, {call} last (less than 1 s is meant)")
-    monitor = found["monitor_overhead"]
-    print("Monitor, every=200     " + ("not measured: torch or transformers is not there" if monitor is None else
-                                       f"adds {100 * monitor:.1f} % to a training of a small GPT-2 (less than 2 % is meant)"))
+    found["interrupt_seconds"] = slowest
+    tell("Ctrl-C ends a call", f"within {slowest:.2f} s, {call} last (less than 1 s is meant)")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found) + "\n")
 
