@@ -96,4 +96,4 @@ install-check:
 	@scripts/run-tests build -R '^install/'
 
 clean:
-	@rm -rf build build-debug build-asan build-tsan build-fuzz build-wasm build-wheel
+	@rm -rf build build-debug build-asan build-tsan build-fuzz build-wasm build-cp*

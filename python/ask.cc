@@ -243,6 +243,8 @@ Held scan_live_trace(const py::dict& given, const OptionValues& values, int thre
 // What collapse measures of tokens, by name.
 py::dict token_measures(const py::object& tokens) {
   const auto given = std::make_shared<const Matrix<float>>(matrix_from(tokens, "tokens"));
+  if (given->rows() == 0 || given->cols() == 0)
+    throw InputError("tokens are none: there is nothing to measure.");
   const auto found = std::make_shared<TokenMeasures>();
   run_in_background([given, found](Watch&) { *found = measure_tokens<float>(given->view(), Spectrum::yes); });
   py::dict measures;
@@ -256,6 +258,10 @@ Held load(const std::filesystem::path& directory) {
   const auto answer = std::make_shared<Answer>();
   run_in_background([answer, directory](Watch&) { *answer = load_answer(directory); });
   return {answer};
+}
+
+Held doctor(const std::string& json) {
+  return {std::make_shared<const Answer>(read_doctor(json))};
 }
 
 CardedPage page_of(const Held& held) {
@@ -334,9 +340,11 @@ void add_questions(py::module_& module) {
   module.def("classes", &classes);
   module.def("ask", &ask);
   module.def("load", &load);
+  module.def("doctor", &doctor);
   module.def("scan_trace", &scan_live_trace);
   module.def("token_measures", &token_measures);
   module.def("_wait_for_abandoned_work", &wait_for_abandoned_work);
+  prepare_for_forks();
 }
 
 }  // namespace normscope::python

@@ -1,5 +1,7 @@
 #include "background.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -23,10 +25,27 @@ struct Job {
   bool ended = false, left_alone = false;
 };
 
-std::atomic<int>& abandoned() {
-  static std::atomic<int> count = 0;
-  return count;
+// Work left to itself; threads of Python that wait for work.
+std::atomic<int> abandoned = 0, waiting = 0;
+// The interpreter ends. Who then asks for its lock is ended in the middle of our frames, which aborts the process, so that daemon
+// threads wait here instead; all but the thread that ends it.
+std::atomic<bool> closing = false;
+std::thread::id closer;
+
+bool is_late() {
+  return closing && std::this_thread::get_id() != closer;
 }
+
+[[noreturn]] void sleep_forever() {
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+struct Waiting {
+  Waiting() { ++waiting; }
+  ~Waiting() { --waiting; }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+};
 
 void run(const std::shared_ptr<Job>& job) {
   try {
@@ -37,7 +56,7 @@ void run(const std::shared_ptr<Job>& job) {
   job->work = nullptr;  // what it owns goes before anyone is told
   const std::lock_guard lock(job->mutex);
   job->ended = true;
-  if (job->left_alone) --abandoned();
+  if (job->left_alone) --abandoned;
   job->ended_changed.notify_all();
 }
 
@@ -62,6 +81,16 @@ void tell_state(Job& job, const Tell& tell) {
   tell(job.watch.done.load(), job.watch.total.load(), notes);
 }
 
+// The work goes on without who asked for it.
+void leave_alone(Job& job, std::thread& worker) {
+  {
+    const std::lock_guard lock(job.mutex);
+    job.left_alone = !job.ended;
+    if (job.left_alone) ++abandoned;
+  }
+  worker.detach();
+}
+
 // The caller has an error to raise; the work is asked to stop.
 void stop(const std::shared_ptr<Job>& job, std::thread& worker) {
   job->watch.stop = true;
@@ -71,18 +100,17 @@ void stop(const std::shared_ptr<Job>& job, std::thread& worker) {
     ended = wait(*job, kPatience);
     if (ended) worker.join();
   }
-  if (ended) return;
-  {
-    const std::lock_guard lock(job->mutex);
-    job->left_alone = !job->ended;
-    if (job->left_alone) ++abandoned();
-  }
-  worker.detach();
+  if (!ended) leave_alone(*job, worker);
 }
 
 }  // namespace
 
 void run_in_background(std::function<void(Watch&)> work, const Tell& tell) {
+  if (is_late()) {
+    const py::gil_scoped_release release;
+    sleep_forever();
+  }
+  const Waiting here;
   const auto job = std::make_shared<Job>();
   job->work = std::move(work);
   std::thread worker([job] { run(job); });
@@ -91,6 +119,12 @@ void run_in_background(std::function<void(Watch&)> work, const Tell& tell) {
       {
         const py::gil_scoped_release release;
         ended = wait(*job, kTick);
+        if (is_late()) {
+          job->watch.stop = true;
+          leave_alone(*job, worker);
+          --waiting;
+          sleep_forever();
+        }
       }
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
       tell_state(*job, tell);
@@ -111,10 +145,17 @@ std::shared_ptr<const void> keep_alive(const py::object& object) {
           }};
 }
 
+void prepare_for_forks() {
+  pthread_atfork(nullptr, nullptr, [] { abandoned = waiting = 0; });  // a child has one thread
+}
+
 void wait_for_abandoned_work() {
   const auto end = Clock::now() + kLongestWaitAtExit;
+  closer = std::this_thread::get_id();
+  closing = true;
   const py::gil_scoped_release release;
-  while (abandoned() > 0 && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  while ((waiting > 0 || abandoned > 0) && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 }  // namespace normscope::python

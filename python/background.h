@@ -20,7 +20,9 @@ void run_in_background(std::function<void(Watch&)> work, const Tell& tell = pybi
 // An object that work owns; let go of with the interpreter's lock.
 std::shared_ptr<const void> keep_alive(const pybind11::object& object);
 
-// At the end of the interpreter: work that was left to itself may not outlive it.
+// At the end of the interpreter: work that was left to itself may not outlive it, nor daemon threads come back to it.
 void wait_for_abandoned_work();
+// Once: children begin without work of their parents.
+void prepare_for_forks();
 
 }  // namespace normscope::python

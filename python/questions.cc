@@ -9,6 +9,7 @@
 #include "record/json.h"
 #include "report/report_options.h"
 #include "report/runs_page.h"
+#include "result/doctor.h"
 #include "result/json_reader.h"
 #include "result/json_writer.h"
 #include "run/calls.h"
@@ -394,7 +395,30 @@ std::span<const Question> questions() {
 ClassNotes answer_classes() {
   ClassNotes classes;
   for (const Row& each : rows()) each.note(classes);
+  note_result<DoctorResult>(classes);
   return classes;
+}
+
+Answer read_doctor(const std::string& json) {
+  const auto result =
+      std::make_shared<const DoctorResult>(from_json<DoctorResult>(json, "what doctor printed"));
+  Answer answer = answer_of("doctor", result, [result] {
+    Page page;
+    page.title = "What this machine has and lacks";
+    ReportTable& table = page.tables.emplace_back();
+    table.rows = {{"part", "found", "how to get what is missing"}};
+    std::string missing;
+    for (const DoctorPart& part : result->parts) {
+      table.rows.push_back({part.name, part.found, part.advice});
+      if (!part.advice.empty()) missing += (missing.empty() ? "" : ", ") + part.name;
+    }
+    page.verdict = missing.empty() ? "Nothing is missing." : "Missing: " + missing + ".";
+    return CardedPage(std::move(page));
+  });
+  answer.save = [](const fs::path&) {
+    throw InputError("What doctor tells is of this machine, and no run: keep its to_json().");
+  };
+  return answer;
 }
 
 Answer scan_trace(const LiveTrace& trace, const OptionValues& values, const Call& call, Watch& watch) {

@@ -62,6 +62,8 @@ std::span<const Question> questions();
 ClassNotes answer_classes();
 // What a live model showed, as `scan` would answer of its directory.
 Answer scan_trace(const LiveTrace& trace, const OptionValues& values, const Call& call, Watch& watch);
+// What `normscope doctor --json` printed.
+Answer read_doctor(const std::string& json);
 // A run that was kept. Throws InputError if there is none, it has not ended, or it is damaged.
 Answer load_answer(const std::filesystem::path& directory);
 

@@ -5,7 +5,7 @@ Every question of the program is a function here, with the program's options as 
     keys, scan, vocab, ablate, heatmap, mask, collapse, equilibria, train.majority, train.lm, train.sentiment, paper
 
 Beside them: `norm` and `decide_keys` on arrays, `Tokenizer` and `open_model` for trained models in files, `watch` and
-`Monitor` for live ones, and `load_run` for what `out=`, `save` or the program's --out kept.
+`Monitor` for live ones, `doctor` for what this machine has and lacks, and `load_run` for what `out=`, `save` or the program's --out kept.
 """
 import atexit as _atexit
 
@@ -21,20 +21,20 @@ _atexit.register(_core._wait_for_abandoned_work)
 
 __all__ = [
     "Error", "Fields", "KeySet", "Model", "Monitor", "Passed", "Result", "Tokenizer", "Trace", "ablate", "collapse",
-    "decide_keys", "equilibria", "heatmap", "keys", "load_run", "mask", "norm", "open_model", "paper", "results", "scan",
+    "decide_keys", "doctor", "equilibria", "heatmap", "keys", "load_run", "mask", "norm", "open_model", "paper", "results", "scan",
     "train", "vocab", "watch",
 ]
 
-_LIVE = {"watch": "_watch", "Trace": "_watch", "Monitor": "_monitor"}
+_LATER = {"watch": "_watch", "Trace": "_watch", "Monitor": "_monitor", "doctor": "_doctor"}
 
 
 def __getattr__(name):
-    # What needs live models is read when it is used.
-    if name not in _LIVE:
+    # What needs live models, or other programs, is read when it is used.
+    if name not in _LATER:
         raise AttributeError(f"module 'normscope' has no attribute '{name}'")
     from importlib import import_module
 
-    value = getattr(import_module("." + _LIVE[name], __name__), name)
+    value = getattr(import_module("." + _LATER[name], __name__), name)
     globals()[name] = value
     return value
 

@@ -21,6 +21,7 @@ Word: TypeAlias = str | os.PathLike[str] | int | float
 Words: TypeAlias = Word | Sequence[Word]
 
 from . import results as results, train as train
+from ._doctor import doctor as doctor
 from ._core import Error as Error, KeySet as KeySet, decide_keys as decide_keys, norm as norm
 from ._monitor import Monitor as Monitor
 from ._watch import Trace as Trace, watch as watch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import sys
+from collections.abc import Mapping
 from typing import Any, Callable
 
 import numpy as np
@@ -15,8 +16,9 @@ _NORMS_KEPT = 6
 _MAPS = (("query", "key"), ("q_lin", "k_lin"), ("q_proj", "k_proj"), ("c_attn", "c_attn"))
 _HEADS = ("num_attention_heads", "num_heads", "n_heads")
 _KEY_HEADS = ("num_key_value_heads",)
-# TransformerLens's points of queries and keys, the rotated ones first.
+# TransformerLens's points of queries and keys, the rotated ones first; and how it calls positions that are offsets of scores.
 _LENS = ("blocks.{}.attn.hook_rot_", "blocks.{}.attn.hook_")
+_LENS_OFFSETS = ("alibi", "relative_positional_bias")
 
 _OFFSETS = ("this model adds offsets to its scores that are not of the distance alone, which a live scan does not know; "
             "save it and scan its directory")
@@ -63,6 +65,15 @@ def by_distance(bias: Any) -> Any:
     return np.concatenate([values[:, -1, :-1], values[:, 0]], axis=1)
 
 
+def _attention_in(modules: dict[str, Any]) -> list[Any]:
+    return [each for name, each in modules.items()
+            if "attention" in type(each).__name__.lower() or name.split(".")[-1] in ("attn", "attention")]
+
+
+def _is_bridge(module: Any) -> bool:
+    return "_original_component" in dict(module.named_children()) if hasattr(module, "named_children") else False
+
+
 class Attention:
     """Hooks on a model that show each layer of a pass: see(query, key, heads=…, key_heads=…, scale=…, norm_in=…, norm_out=…,
     offsets=…), tensors of batch × n × d or batch × heads × n × width."""
@@ -92,11 +103,12 @@ class Attention:
 
         self._hook(self.model, forget, before=True)
         modules = dict(self.model.named_modules())
-        lens = next((pattern for pattern in _LENS if pattern.format(0) + "k" in modules), None)
+        points = {**modules, **(getattr(self.model, "hook_dict", None) or {})}
+        lens = next((pattern for pattern in _LENS if pattern.format(0) + "k" in points), None)
         if self._names["keys"]:
             self._follow_named(modules, self._names)
-        elif lens and "original_component" not in " ".join(modules):  # a model of its own, not one of transformers in its frame
-            self._follow_named(modules, {"keys": lens + "k", "queries": lens + "q", "norms": "blocks.{}.ln1"})
+        elif lens:
+            self._follow_lens(modules, points, lens)
         else:
             self._follow_found(modules)
 
@@ -147,14 +159,10 @@ class Attention:
     # ---- the attention of transformers, and of torch.nn
 
     def _follow_found(self, modules: dict[str, Any]) -> None:
-        attention = [each for name, each in modules.items()
-                     if "attention" in type(each).__name__.lower() or name.split(".")[-1] in ("attn", "attention")]
+        attention = _attention_in(modules)
         if len({bool(each.is_decoder) for each in attention if hasattr(each, "is_decoder")}) > 1:
             raise ValueError("this model has an encoder and a decoder: watch one of them, watch(model.get_encoder())")
-        for name, each in modules.items():
-            kind = type(each).__name__.lower()
-            if ("norm" in kind or kind.startswith("ln")) and not list(each.children()):
-                self._hook(each, self._end_norm)
+        self._follow_norms(modules)
         multihead = [each for each in attention if hasattr(each, "in_proj_weight") and hasattr(each, "num_heads")]
         for each in multihead:
             self._hook(each, self._multihead, before=True)
@@ -164,6 +172,12 @@ class Attention:
         if not (bool(multihead) | self._follow_interface(others)) and not self._follow_maps(others):
             raise ValueError("no attention was found that can be watched: give the names of its modules, "
                              "watch(model, keys='blocks.{}.attn.key', queries='blocks.{}.attn.query', heads=4)")
+
+    def _follow_norms(self, modules: dict[str, Any]) -> None:
+        for each in modules.values():
+            kind = type(each).__name__.lower()
+            if ("norm" in kind or kind.startswith("ln")) and (_is_bridge(each) or not list(each.children())):
+                self._hook(each, self._end_norm)
 
     def _follow_interface(self, attention: list[Any]) -> bool:
         """The functions that transformers' attention modules call, each seen on its way."""
@@ -297,9 +311,36 @@ class Attention:
         for name in set(names):
             self._hook(getattr(module, name), end(name))
 
+    # ---- TransformerLens: models of its own, and bridges, its frames around models of others
+
+    def _follow_lens(self, modules: dict[str, Any], points: dict[str, Any], pattern: str) -> None:
+        config = getattr(self.model, "cfg", None)
+        if getattr(config, "positional_embedding_type", None) in _LENS_OFFSETS:
+            raise ValueError(_OFFSETS)
+        self.causal = getattr(config, "attention_dir", "causal") == "causal"
+        inner = getattr(getattr(self.model, "original_model", None), "config", None)
+        self.sliding = int(getattr(inner, "sliding_window", None) or 0)
+        names = {"keys": pattern + "k", "queries": pattern + "q"}
+        bridges = [each for each in _attention_in(modules) if _is_bridge(each)]
+        if not bridges:
+            return self._follow_named(points, {**names, "norms": "blocks.{}.ln1"})
+        heads = int(getattr(config, "n_heads", 1))
+        key_heads = int(getattr(config, "n_key_value_heads", None) or heads)
+        self._follow_norms(modules)
+        for each in bridges:
+            self._hook(each, self._before_attention, before=True)
+
+        def see(query: Any, key: Any) -> None:  # as the framed model has them: batch × n × d, or batch × heads × n × width
+            width = key.shape[-1] if len(key.shape) == 4 else key.shape[-1] // key_heads
+            self._seen(self._current, query, key, heads, key_heads, 1 / math.sqrt(width))
+
+        self._follow_named(points, names, see)
+
     # ---- modules by name
 
-    def _follow_named(self, modules: dict[str, Any], names: dict[str, str | None]) -> None:
+    def _follow_named(self, modules: dict[str, Any], names: Mapping[str, str | None],
+                      see: Callable[[Any, Any], None] | None = None) -> None:
+        """see: is given queries and keys of a layer, in place of what is known of its norm and heads here."""
         given = {kind: pattern for kind, pattern in names.items() if pattern}
         layer = 0
         while given["keys"].format(layer) in modules:
@@ -307,13 +348,13 @@ class Attention:
             missing = [given[kind] for kind, module in parts.items() if module is None]
             if missing:
                 raise ValueError(f"there is no module '{missing[0].format(layer)}'")
-            self._follow_layer(parts)
+            self._follow_layer(parts, see)
             layer += 1
         if layer == 0:
             raise ValueError(f"there is no module '{given['keys'].format(0)}'; modules are such as "
                              f"{', '.join(list(modules)[1:6])}")
 
-    def _follow_layer(self, parts: dict[str, Any]) -> None:
+    def _follow_layer(self, parts: dict[str, Any], see: Callable[[Any, Any], None] | None) -> None:
         seen: dict[str, Any] = {}
 
         def end(kind: str) -> Any:
@@ -322,6 +363,9 @@ class Attention:
                 if "keys" not in seen or "queries" not in seen:
                     return
                 query, key = seen["queries"][1], seen["keys"][1]
+                if see is not None:
+                    seen.clear()
+                    return see(query, key)
                 heads, key_heads = self._heads or 1, self._key_heads or self._heads or 1
                 if len(key.shape) == 4:  # batch × n × heads × width, as TransformerLens has them
                     heads, key_heads = query.shape[2], key.shape[2]

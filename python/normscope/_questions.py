@@ -1,9 +1,12 @@
 """A function for each question: keywords from the options that its study describes."""
+from __future__ import annotations
+
 import inspect
 import operator
 import os
 import shutil
 import tempfile
+from typing import Any
 
 from . import _core
 from ._examples import EXAMPLES
@@ -19,11 +22,11 @@ _WITH_RESUME = {"resume", "steps", "checkpoint_every", "threads", "progress"}
 _TYPES = {"text": "str", "whole": "int", "number": "float", "flag": "bool", "choice": "str", "list": "str or a list of them"}
 
 
-def _wrong(keyword, wanted, value):
+def _wrong(keyword: str, wanted: str, value: object) -> TypeError:
     return TypeError(f"{keyword} takes {wanted}, not {type(value).__name__}")
 
 
-def _number(value):
+def _number(value: Any) -> str | None:
     """A real number that is no flag, as text that reads back as the same; None if it is none."""
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return None
@@ -36,7 +39,7 @@ def _number(value):
     return repr(float(value))
 
 
-def _word(keyword, value):
+def _word(keyword: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, os.PathLike):
@@ -49,7 +52,7 @@ def _word(keyword, value):
     return number
 
 
-def _value(note, value):
+def _value(note: _core.Option, value: Any) -> str | list[str] | bool:
     """As the compiled part takes it: a text, several, or a flag."""
     kind, keyword = note["kind"], note["keyword"]
     if kind == "flag":
@@ -78,7 +81,7 @@ def _value(note, value):
     return _word(keyword, value)
 
 
-def _names_a_file(value):
+def _names_a_file(value: object) -> bool:
     return isinstance(value, (str, os.PathLike)) or (
         isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, (str, os.PathLike)) for each in value))
 
@@ -86,10 +89,15 @@ def _names_a_file(value):
 class _Call:
     """What the compiled part is given, taken from the keywords one by one."""
 
-    def __init__(self, name):
-        self.name, self.values, self.array, self.bias, self.text, self.ids = name, {}, None, None, None, None
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.values: dict[str, str | list[str] | bool] = {}
+        self.array: Any = None
+        self.bias: Any = None
+        self.text: str | None = None
+        self.ids: Any = None
 
-    def take(self, note, value):
+    def take(self, note: _core.Option, value: Any) -> None:
         keyword = note["keyword"]
         arrays = _ARRAYS.get(self.name, ())
         if keyword in arrays and not _names_a_file(value):
@@ -109,7 +117,7 @@ class _Call:
             self.values[keyword] = _value(note, value)
 
 
-def _default(note):
+def _default(note: _core.Option) -> Any:
     if note["kind"] == "flag":
         return False
     if note["kind"] == "list":
@@ -119,12 +127,12 @@ def _default(note):
     return {"whole": int, "number": float}.get(note["kind"], str)(note["fallback"])
 
 
-def _signature(name, notes, result):
+def _signature(name: str, notes: list[_core.Option]) -> inspect.Signature:
     kinds = inspect.Parameter
     parameters = []
     for note in notes:
         positional = note["input"] or note["keyword"] in _POSITIONAL.get(name, ())
-        default = kinds.empty if note["required"] else _default(note)
+        default: Any = kinds.empty if note["required"] else _default(note)
         parameters.append(kinds(note["keyword"], kinds.POSITIONAL_OR_KEYWORD if positional else kinds.KEYWORD_ONLY,
                                 default=default))
     parameters.sort(key=lambda each: each.kind)
@@ -135,14 +143,14 @@ def _signature(name, notes, result):
     return inspect.Signature(parameters)
 
 
-def _range(note):
+def _range(note: _core.Option) -> str:
     low, high = note["low"], note["high"]
     if low is not None and high is not None:
         return f"{low:.10g} to {high:.10g}"
     return "" if low is None else f"at least {low:.10g}"
 
 
-def _about(name, note):
+def _about(name: str, note: _core.Option) -> str:
     takes = ", ".join(repr(each) for each in note["choices"]) or _range(note)
     sentence = note["sentence"].replace("--", "")
     if note["keyword"] in _ARRAYS.get(name, ()):
@@ -156,7 +164,7 @@ def _about(name, note):
     return sentence + (f" ({takes})" if takes else "")
 
 
-def _documentation(name, sentence, notes, result):
+def _documentation(name: str, sentence: str, notes: list[_core.Option], result: str) -> str:
     rows = [(note["keyword"], _about(name, note)) for note in notes]
     if name == "mask":
         rows.append(("dense", "Whether [\"allowed\"], the n × n array of one mask, is there"))
@@ -170,7 +178,7 @@ def _documentation(name, sentence, notes, result):
     return "\n".join([sentence, "", *lines, "", f"Returns a results.{result}.", "", "Example:", "", EXAMPLES[name]])
 
 
-def _common(name, seed, threads, out):
+def _common(seed: Any, threads: Any, out: Any) -> tuple[int | None, int, str]:
     if seed is not None:
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise _wrong("seed", "a whole number", seed)
@@ -188,13 +196,13 @@ def _common(name, seed, threads, out):
     return seed, threads, out
 
 
-def _question(name, sentence, result):
+def _question(name: str, sentence: str, result: str) -> Any:
     notes = _core.options(name)
-    signature = _signature(name, notes, result)
+    signature = _signature(name, notes)
     by_keyword = {note["keyword"]: note for note in notes}
     own = {"seed", "threads", "out", "progress", "dense"}
 
-    def ask(*args, **keywords):
+    def ask(*args: Any, **keywords: Any) -> Any:
         given = signature.bind(*args, **keywords).arguments
         call = _Call(name)
         for keyword, value in given.items():
@@ -204,7 +212,7 @@ def _question(name, sentence, result):
             for keyword in given:
                 if keyword not in _WITH_RESUME and given[keyword] is not None:
                     raise ValueError(f"resume goes on with the settings of the run; {keyword} cannot be given with it.")
-        seed, threads, out = _common(name, given.get("seed", signature.parameters["seed"].default),
+        seed, threads, out = _common(given.get("seed", signature.parameters["seed"].default),
                                      given.get("threads", 0), given.get("out"))
         temporary = None
         if name in _KEPT and not out and "resume" not in call.values:
@@ -221,13 +229,14 @@ def _question(name, sentence, result):
         finally:
             progress.close()
         found = _result_of(answer, temporary)
-        if name == "mask" and call.array is None and len(found_masks := call.values["spec"]) == 1:
-            found._legacy = (found_masks[0], int(call.values.get("n", 128)), seed, given.get("dense", True))
+        specs = call.values.get("spec") if name == "mask" and call.array is None else None
+        if isinstance(specs, list) and len(specs) == 1:
+            found._legacy = (specs[0], operator.index(given.get("n") or 128), seed, given.get("dense", True))
         return found
 
     ask.__name__ = ask.__qualname__ = name.split(".")[-1]
     ask.__module__ = "normscope.train" if name.startswith("train.") else "normscope"
-    ask.__signature__ = signature
+    ask.__signature__ = signature  # type: ignore[attr-defined]
     ask.__doc__ = _documentation(name, sentence, notes, result)
     return ask
 

@@ -135,6 +135,8 @@ class Trace:
                 seen = np.arange(n)
                 if each.padding is not None:
                     seen = np.flatnonzero(np.asarray(numbers(each.padding[b])) != 0)
+                if len(seen) == 0:
+                    continue  # padding only
                 if most is not None:
                     seen = seen[:most]
                 ids = np.zeros(len(seen), np.int64) if each.ids is None else _numbers_of_ids(each.ids[b])[seen]
@@ -170,6 +172,8 @@ class Trace:
             raise ValueError("nothing was seen: call the model inside `with normscope.watch(model) as trace:`")
         config = getattr(self.model, "config", None)
         windows = self._windows(most)
+        if not windows:
+            raise ValueError("all that was seen is padding: attention_mask hides every token")
         spelled = list(tokens) if tokens is not None else []
         if spelled and isinstance(spelled[0], str):
             spelled = [spelled]
@@ -201,7 +205,7 @@ class Trace:
                 raise TypeError(f"trace.scan takes {', '.join(_LIVE_OPTIONS)}, not {keyword}")
             if value is not None:
                 values[keyword] = _value(notes[keyword], value)
-        _, threads, out = _common("scan", 0, threads, out)
+        _, threads, out = _common(0, threads, out)
         from .results import _result_of
 
         bar = Progress("scan", progress)

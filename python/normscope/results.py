@@ -162,7 +162,7 @@ def _scalars(value, prefix=""):
 _ROWS = {
     "KeysResult": "sets.keys", "ScanResult": "windows.layers.heads", "VocabResult": "never_alone", "AblateResult": "rows",
     "HeatmapResult": "cells", "MasksResult": "masks", "CollapseResult": "curves", "EquilibriaResult": "weights",
-    "MajorityResult": "runs", "TextResult": "runs", "PaperResult": "claims",
+    "MajorityResult": "runs", "TextResult": "runs", "PaperResult": "claims", "DoctorResult": "parts",
 }
 # Of what lies around a row, beside its place.
 _AROUND = ("batch", "head", "layer", "name")
@@ -193,6 +193,8 @@ def _descend(value, path, before, rows, strict):
 
 
 def _rows(result, part):
+    if part is not None and not isinstance(part, str):
+        raise TypeError(f"part takes the name of a list, such as 'sets.keys', not {type(part).__name__}")
     result._items()
     rows = []
     _descend(result, (part or _ROWS[type(result).__name__]).split("."), {}, rows, part is not None)
@@ -239,7 +241,8 @@ def _class_of(name, fields, base):
     return type(name, (base,), members)
 
 
-_ANSWERS = {each[2] for each in _core.questions()}
+_BY_COMMAND = {**{name.replace(".", " "): result for name, _, result in _core.questions()}, "doctor": "DoctorResult"}
+_ANSWERS = set(_BY_COMMAND.values())
 _CLASSES = {name: _class_of(name, fields, Result if name in _ANSWERS else Fields) for name, fields in _core.classes()}
 
 
@@ -272,8 +275,6 @@ _MasksResult.__doc__ = f"{_CLASSES['MasksResult'].__doc__}\n\n{_MasksResult.__do
 _CLASSES["MasksResult"] = _MasksResult
 globals().update(_CLASSES)
 __all__ = sorted(_CLASSES) + ["Fields", "Result", "load_run"]
-
-_BY_COMMAND = {name.replace(".", " "): result for name, _, result in _core.questions()}
 
 
 def _result_of(answer, temporary=None):

@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from . import Path
+from . import Path, _core
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -225,6 +225,19 @@ class ComparisonResult(Fields):
 class CoverTerm(Fields):
     index: int  # of a key
     weight: float  # above 0
+
+
+class DoctorPart(Fields):
+    name: str  # what is looked at
+    found: str  # what is there
+    advice: str  # how to get what is missing; empty: nothing is
+
+
+class DoctorResult(Result):
+    version: str  # of the program
+    commit: str  # it was built from
+    isa: str  # instruction set the kernels ran with
+    parts: list[DoctorPart]  # what the program uses, one by one
 
 
 class EquilibriaResult(Result):
@@ -908,3 +921,4 @@ class VocabToken(Fields):
 
 
 def load_run(directory: Path) -> Any: ...
+def _result_of(answer: _core.Answer, temporary: str | None = ...) -> Any: ...

@@ -1,4 +1,6 @@
 // normscope doctor: what the program finds on this machine, what it lacks, and how to get that.
+#include "result/doctor.h"
+
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -13,7 +15,6 @@
 #include "core/gemm.h"
 #include "fetch/data.h"
 #include "fetch/program.h"
-#include "normscope/provenance.h"
 #include "normscope/version.h"
 #include "result/json_writer.h"
 
@@ -21,29 +22,6 @@ namespace normscope::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Something the program uses.
-struct Part {
-  std::string name, found, advice = {};
-
-  static void describe(auto& visit, auto& self) {
-    visit("name", self.name, "what is looked at");
-    visit("found", self.found, "what is there");
-    visit("advice", self.advice, "how to get what is missing; empty: nothing is");
-  }
-};
-
-struct Diagnosis {
-  Provenance made;
-  std::vector<Part> parts;
-
-  static void describe(auto& visit, auto& self) {
-    std::string command = "doctor";
-    visit("command", command, "the command this answers", {.always = "doctor"});
-    Provenance::describe_program(visit, self.made);
-    visit("parts", self.parts, "what the program uses, one by one");
-  }
-};
 
 constexpr double kGigabyte = 1e9;
 
@@ -60,13 +38,13 @@ std::string first_line(const std::vector<std::string>& arguments, const std::ato
   return text.substr(0, text.find('\n'));
 }
 
-Part memory() {
+DoctorPart memory() {
   const double bytes =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
   return {"memory", fmt::format("{:.1f} GB", bytes / kGigabyte)};
 }
 
-Part disk(const std::string& name, const fs::path& directory) {
+DoctorPart disk(const std::string& name, const fs::path& directory) {
   fs::path there = directory;
   while (!there.empty() && there != there.parent_path() && !fs::exists(there)) there = there.parent_path();
   std::error_code error;
@@ -78,14 +56,14 @@ Part disk(const std::string& name, const fs::path& directory) {
           free < 1 ? "models and runs need room: remove some, or set NORMSCOPE_DATA" : ""};
 }
 
-Part many_machines() {
+DoctorPart many_machines() {
   if (!cluster::built_with_mpi())
     return {"MPI", "this program was built without",
             "apt-get install libopenmpi-dev openmpi-bin, then make build"};
   return {"MPI", cluster::mpi_name()};
 }
 
-Part launcher(const std::atomic<bool>* stop) {
+DoctorPart launcher(const std::atomic<bool>* stop) {
   for (const char* name : {"mpirun", "srun"})
     if (const std::string line = first_line({name, "--version"}, stop); !line.empty())
       return {"launcher", fmt::format("{}: {}", name, line)};
@@ -93,7 +71,7 @@ Part launcher(const std::atomic<bool>* stop) {
           "apt-get install openmpi-bin, to run over several processes"};
 }
 
-Part python(const std::atomic<bool>* stop) {
+DoctorPart python(const std::atomic<bool>* stop) {
   const std::string found =
       first_line({"python3", "-c",
                   "import normscope, sys; print(normscope.__file__, 'of Python', sys.version.split()[0])"},
@@ -105,13 +83,13 @@ Part python(const std::atomic<bool>* stop) {
           "pip install . in a virtual environment, or export PYTHONPATH=build/python"};
 }
 
-Part npm(const std::atomic<bool>* stop) {
+DoctorPart npm(const std::atomic<bool>* stop) {
   const std::string found = first_line({"npm", "--version"}, stop);
   return {"npm", found.empty() ? "missing" : found,
           found.empty() ? "apt-get install npm, for normscope data get" : ""};
 }
 
-Part data(const fetch::DataListResult& list) {
+DoctorPart data(const fetch::DataListResult& list) {
   std::string names;
   for (const fetch::DataEntry& entry : list.data)
     if (entry.fetched) names += (names.empty() ? "" : ", ") + entry.name;
@@ -119,8 +97,8 @@ Part data(const fetch::DataListResult& list) {
           names.empty() ? "normscope data get minilm fetches a first model, 42 MB" : ""};
 }
 
-Diagnosis diagnose(const std::atomic<bool>* stop) {
-  Diagnosis result{provenance(0, 1), {}};
+DoctorResult diagnose(const std::atomic<bool>* stop) {
+  DoctorResult result{provenance(0, 1), {}};
   const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
   const fetch::DataListResult list = fetch::list_data();
   result.parts = {{"program", fmt::format("normscope {}, commit {}", version(), commit())},
@@ -139,10 +117,10 @@ Diagnosis diagnose(const std::atomic<bool>* stop) {
 }
 
 void run_doctor(const Common& common) {
-  const Diagnosis result = diagnose(common.stop);
+  const DoctorResult result = diagnose(common.stop);
   if (common.json) return print(json_of(result, -1) + "\n");
   std::string advice;
-  for (const Part& part : result.parts) {
+  for (const DoctorPart& part : result.parts) {
     print(labelled(part.name, printable(part.found)));
     if (!part.advice.empty()) advice += labelled(part.name, part.advice);
   }

@@ -56,17 +56,23 @@ if(PKG_CONFIG)
   run(${SCRATCH}/by_pkg_config_cc)
 endif()
 
-# Inside another project: no tests, no Python.
-file(WRITE ${SCRATCH}/outer/CMakeLists.txt "cmake_minimum_required(VERSION 3.20)
+# Inside another project, whichever way it takes us in: no tests, no Python.
+set(add_subdirectory "add_subdirectory(${CONSUMER}/../.. normscope)")
+set(FetchContent "include(FetchContent)
+FetchContent_Declare(normscope SOURCE_DIR ${CONSUMER}/../..)
+FetchContent_MakeAvailable(normscope)")
+foreach(way add_subdirectory FetchContent)
+  file(WRITE ${SCRATCH}/${way}/CMakeLists.txt "cmake_minimum_required(VERSION 3.20)
 project(outer LANGUAGES CXX)
-add_subdirectory(${CONSUMER}/../.. normscope)
+${${way}}
 if(TARGET unit_tests OR TARGET normscope_python)
   message(FATAL_ERROR \"tests or Python are part of another project's build\")
 endif()
 add_executable(consumer ${CONSUMER}/consumer.cc)
 target_link_libraries(consumer PRIVATE normscope::normscope)
 ")
-run(${CMAKE_COMMAND} -S ${SCRATCH}/outer -B ${SCRATCH}/outer/build -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER})
+  run(${CMAKE_COMMAND} -S ${SCRATCH}/${way} -B ${SCRATCH}/${way}/build -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER})
+endforeach()
 
 run(${prefix}/bin/normscope --version)
 if(NOT output MATCHES "${VERSION}")

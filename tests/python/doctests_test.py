@@ -39,7 +39,7 @@ class Doctests(unittest.TestCase):
 
     def test_every_function_and_class_has_an_example_that_holds(self):
         for name in ("keys", "scan", "vocab", "ablate", "heatmap", "mask", "collapse", "equilibria", "paper", "norm",
-                     "decide_keys", "load_run", "open_model", "Tokenizer", "Model"):
+                     "decide_keys", "doctor", "load_run", "open_model", "Tokenizer", "Model"):
             with self.subTest(name):
                 self.check(name, getattr(normscope, name))
         for name in ("watch", "Monitor"):

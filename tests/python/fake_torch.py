@@ -47,6 +47,9 @@ class Module:
     def children(self):
         return self._children.values()
 
+    def named_children(self):
+        return self._children.items()
+
     def named_modules(self, prefix=""):
         yield prefix, self
         for name, child in self._children.items():

@@ -125,7 +125,9 @@ class Hostile(unittest.TestCase):
             def read(self):
                 return 7
 
-        for value in (Closed(), Numbers()):
+        with open(os.devnull, encoding="utf-8") as closed, open(os.devnull, "w", encoding="utf-8") as written:
+            pass
+        for value in (Closed(), Numbers(), closed, written):
             with self.assertRaises((ValueError, TypeError)):
                 normscope.scan("nowhere", text=value)
 
@@ -181,19 +183,65 @@ class Hostile(unittest.TestCase):
         _, status = os.waitpid(child, 0)
         self.assertEqual(os.waitstatus_to_exitcode(status), 0)
 
+    def test_a_fork_during_a_call_of_another_thread(self):
+        other = threading.Thread(target=lambda: normscope.heatmap(n=[60], d=[8], draws=200, threads=2))
+        other.start()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                signal.alarm(60)
+                code = 0 if normscope.keys(SQUARE, threads=2).sets[0].counts.selectable == 4 else 2
+                normscope._core._wait_for_abandoned_work()  # as at its end: of the parent's call there is nothing to wait for
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        other.join()
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+
+    def test_the_interpreter_may_end_during_a_call_of_a_daemon_thread(self):
+        program = ("import threading, time, normscope\n"
+                   "threading.Thread(target=lambda: [normscope.heatmap(n=[60], d=[8], draws=100, threads=1) for _ in range(1000)], daemon=True).start()\n"
+                   "time.sleep(0.3)\n")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_nothing_to_measure(self):
+        for value in (np.zeros((0, 3)), np.zeros((3, 0)), None):
+            with self.assertRaises(ValueError):
+                normscope._core.token_measures(value)
+
+    def test_results_are_read_by_many_threads_at_once(self):
+        result, seen = normscope.heatmap(n="3:9", d=[2, 3], draws=5), []
+
+        def read():
+            seen.append((result.to_json(), result.cells[3].n, len(result.table(library="none")), result._repr_html_()))
+
+        threads = [threading.Thread(target=read) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(seen), 8)
+        self.assertEqual(len(set(seen)), 1)
+
     def test_memory_does_not_grow(self):
         def resident():
             with open("/proc/self/statm", encoding="ascii") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
         generator = np.random.default_rng(0)
-        count = int(os.environ.get("NORMSCOPE_SETS", "10000"))
-        sizes = []
+        kinds = (np.float16, np.float32, np.float64)
+        count, sizes = 100_000, []
         for i in range(count):
-            keys = generator.standard_normal((5, 2))
+            keys = generator.standard_normal(tuple(generator.integers(1, (12, 5)))).astype(kinds[i % 3])
             normscope.decide_keys(keys, threads=1)
             if i % 10 == 0:
                 normscope.keys(keys, threads=1).sets
+            if i % 10 == 5:
+                with self.assertRaises(ValueError):
+                    normscope.keys(keys[:, :0], threads=1)
             if i in (count // 2, count - 1):
                 sizes.append(resident())
         self.assertLess(sizes[1] - sizes[0], 4 << 20)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -161,6 +162,35 @@ class Questions(InADirectory):
             kept.save(f"copy-{command}")
             self.assertEqual(sorted(os.listdir(f"copy-{command}")), names)
 
+    def test_what_would_help(self):
+        keys = [[1., 1], [1, -1], [-1, 1], [-1, -1], [0.25, 0.25]]
+        advice = normscope.keys(keys, advice=True).sets[0].keys[4].advice
+        self.assertAlmostEqual(advice.scale.least, 4)  # then it is the corner
+        self.assertGreater(advice.scale.enough, 4)
+        np.save("inside.npy", np.array(keys))
+        self.same(normscope.keys("inside.npy", advice=True), "keys", "inside.npy", "--advice")
+        self.same(normscope.vocab("inside.npy", advice=True), "vocab", "inside.npy", "--advice")
+
+    def test_doctor(self):
+        told = json.loads(self.program("doctor"))
+        result = normscope.doctor()
+        self.assertIsInstance(result, normscope.results.DoctorResult)
+        found = json.loads(result.to_json())
+        self.assertEqual([part["name"] for part in found["parts"]], [part["name"] for part in told["parts"]])
+        of_time = {"Python", "disk of data", "disk here"}  # this interpreter; what others write meanwhile
+        self.assertEqual([part for part in found["parts"] if part["name"] not in of_time],
+                         [part for part in told["parts"] if part["name"] not in of_time])
+        python = next(part for part in result.parts if part.name == "Python")
+        self.assertIn(normscope.__file__, python.found)
+        self.assertEqual([row["name"] for row in result.table(library="none")], [part.name for part in result.parts])
+        self.assertRegex(result._repr_html_(), "Nothing is missing|Missing: ")
+        result.report("doctor.html")
+        self.assertIn("disk here", pathlib.Path("doctor.html").read_text(encoding="utf-8"))
+        with self.assertRaisesRegex(ValueError, "no run"):
+            result.save("doctor")
+        with mock.patch("normscope._doctor.program", lambda: None), self.assertRaisesRegex(normscope.Error, "was not built"):
+            normscope.doctor()
+
     def test_trainings_are_kept_and_resumed(self):
         small = dict(samples=200, classes=3, length=4, margin=1, evaluate_every=2)
         whole = normscope.train.majority(**small, steps=6, decay_steps=100)
@@ -205,6 +235,8 @@ class Questions(InADirectory):
         self.assertEqual([row["n"] for row in result.table("sets", library="none")], [20] * 3)
         with self.assertRaisesRegex(ValueError, "there is no list 'set'"):
             result.table("set")
+        with self.assertRaisesRegex(TypeError, "part takes the name of a list"):
+            result.table(["sets"])
         with self.assertRaisesRegex(ValueError, "library takes"):
             result.table(library="numpy")
         scanned = normscope.scan(MODEL, text="story.txt", window=16).table(library="none")

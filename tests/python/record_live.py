@@ -45,33 +45,39 @@ def letters(result):
     return found
 
 
+def seen_and_kept(kind, config, folder, seed=0):
+    """The ids of a text, what `watch` saw of it in a random model, and what `scan` of the model's directory finds. The same whichever way
+    attention is computed."""
+    torch.manual_seed(seed)
+    ids = torch.randint(2, 39, (1, 16))
+    model = kind(config).eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.4)
+    seen = []
+    for implementation in ("eager", "sdpa"):
+        model.set_attn_implementation(implementation)
+        with torch.no_grad(), normscope.watch(model) as trace:
+            model(input_ids=ids)
+        seen.append(letters(trace.scan()))
+    assert seen[0] == seen[1], (kind, seen)
+    model.save_pretrained(folder)
+    kept = letters(normscope.scan(folder, ids=ids[0].tolist(), space=["before", "model", "head"]))
+    # What a live scan cannot see is a norm that the model has not in front of this layer.
+    return ids[0].tolist(), seen[0], {place: kept[place] for place in seen[0]}
+
+
 def main(names):
     for name in names or MODELS:
-        kind, config = MODELS[name]
-        torch.manual_seed(sum(name.encode()))
-        ids = torch.randint(2, 39, (1, 16))
-        seen = []
-        model = kind(config).eval()
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                torch.nn.init.normal_(parameter, std=0.4)
-        for implementation in ("eager", "sdpa"):
-            model.set_attn_implementation(implementation)  # the same whichever is used
-            with torch.no_grad(), normscope.watch(model) as trace:
-                model(input_ids=ids)
-            seen.append(letters(trace.scan()))
         folder = HERE / name
         shutil.rmtree(folder, ignore_errors=True)
-        model.save_pretrained(folder)
-        kept = letters(normscope.scan(folder, ids=ids[0].tolist(), space=["before", "model", "head"]))
-        for live in seen:
-            assert {place: kept[place] for place in live} == live, (name, live, kept)
+        ids, live, kept = seen_and_kept(*MODELS[name], folder, seed=sum(name.encode()))
+        assert live == kept, (name, live, kept)
         for extra in folder.iterdir():
             if extra.name not in ("config.json", "model.safetensors"):
                 extra.unlink()
-        recorded = {"ids": ids[0].tolist(), "live": seen[0]}
-        (folder / "recorded.json").write_text(json.dumps(recorded) + "\n", encoding="utf-8")
-        print(name, len(seen[0]), "sets")
+        (folder / "recorded.json").write_text(json.dumps({"ids": ids, "live": live}) + "\n", encoding="utf-8")
+        print(name, len(live), "sets")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
 """The type stubs say what the compiled package does."""
+import ast
+import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,6 +21,28 @@ class Stubs(unittest.TestCase):
         folder = pathlib.Path(normscope.__file__).parent
         for name in ("py.typed", "__init__.pyi", "results.pyi", "train.pyi", "_core.pyi"):
             self.assertTrue((folder / name).exists(), name)
+
+    def test_those_of_the_compiled_part_name_all_it_has(self):
+        """They are written by hand."""
+        tree = ast.parse((pathlib.Path(normscope.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
+        stubbed = {each.name: each for each in tree.body if isinstance(each, (ast.ClassDef, ast.FunctionDef))}
+        stubbed.update({each.target.id: each for each in tree.body if isinstance(each, ast.AnnAssign)})
+        there = {name for name in dir(normscope._core) if not name.startswith("__") or name in stubbed}
+        self.assertEqual(set(stubbed) - {"Option"}, there)  # a type of dicts, which is nothing at run time
+        for name, each in stubbed.items():
+            if isinstance(each, ast.ClassDef) and name not in ("Option", "Error"):
+                named = {part.name if isinstance(part, ast.FunctionDef) else part.target.id for part in each.body}
+                own = {part for part in vars(getattr(normscope._core, name)) if not part.startswith("_")}
+                self.assertEqual({part for part in named if not part.startswith("_")}, own, name)
+
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed")
+    def test_package_and_examples_are_clean_under_mypy(self):
+        examples = sorted((ROOT / "examples").glob("*.py"))
+        if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
+            examples.remove(ROOT / "examples" / "watch_a_training.py")
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, ROOT / "python" / "normscope", *examples],
+                              capture_output=True, text=True, cwd=ROOT / "python")
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_every_stub_is_python(self):
         for path in pathlib.Path(normscope.__file__).parent.glob("*.pyi"):

@@ -110,6 +110,34 @@ class Watch(WithAModel):
         expected = normscope.scan(self.place, ids=self.ids, space=["before", "model", "head"])
         self.assertEqual(self.letters(trace.scan()), self.letters(expected))
 
+    def test_bridges_of_transformer_lens_are_followed_through_its_points(self):
+        class AttentionBridge(fake_torch.Module):
+            def forward(self, hidden_states):
+                self.query(hidden_states), self.key(hidden_states)
+
+        class Model(fake_torch.Model):
+            def forward(self, input_ids):
+                for x, norm, attention in self.points:
+                    attention(norm(x))
+
+        model = Model(self.passed, self.layers, self.heads)
+        model.cfg = types.SimpleNamespace(n_heads=self.heads, attention_dir="causal", positional_embedding_type="standard")
+        model.hook_dict = {}
+        for layer, (x, norm, attention) in enumerate(model.points):
+            bridge = AttentionBridge(_original_component=attention, key=attention.key, query=attention.query)
+            model._children[f"attn{layer}"] = bridge
+            model.points[layer] = x, norm, bridge
+            model.hook_dict.update({f"blocks.{layer}.attn.hook_k": bridge.key, f"blocks.{layer}.attn.hook_q": bridge.query})
+        with normscope.watch(model) as trace:
+            model(**self.batch())
+        self.assertTrue(trace.causal)
+        expected = normscope.scan(self.place, ids=self.ids, space=["before", "model", "head"])
+        self.assertEqual(self.letters(trace.scan()), self.letters(expected))
+        model.cfg.positional_embedding_type = "alibi"
+        with self.assertRaisesRegex(ValueError, "adds offsets to its scores"), normscope.watch(model):
+            pass
+        self.assertEqual(model.hooks(), 0)
+
     def test_offsets_by_distance_are_part_of_the_question(self):
         model, n = self.live(), len(self.ids)
         by_distance = np.random.default_rng(1).standard_normal((2, 2 * n - 1)).astype("float32")
@@ -156,6 +184,10 @@ class Watch(WithAModel):
         self.assertEqual([len(window.ids) for window in result.windows], [len(self.ids), len(self.ids) - 4])
         trace.clear()
         with self.assertRaisesRegex(ValueError, "nothing was seen"):
+            trace.scan()
+        with normscope.watch(model) as trace:
+            model(**self.batch(), attention_mask=tensor(np.zeros((1, len(self.ids)), int)))
+        with self.assertRaisesRegex(ValueError, "all that was seen is padding"):
             trace.scan()
 
     def test_multihead_attention_of_torch(self):
