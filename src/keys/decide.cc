@@ -477,9 +477,9 @@ class SetDecider {
     take(make_key_search(placed_.frame, Margins::bound)
              ->decide(question(key, nullptr, placed_.robust_beyond(key))));
     if (!placed_.frame.offsets)
-      take(from_centre(
-          key, top_score(placed_.frame.all, placed_.frame.all.size(), placed_.frame.points[key].data(), key)
-                   .score));
+      take(from_centre(key, top_score(placed_.frame.all(), placed_.frame.all().size(),
+                                      placed_.frame.points[key].data(), key)
+                                .score));
     return found;
   }
 

@@ -20,7 +20,7 @@ class AblateCommand : public ProgramTest {
     write(path("ids.txt"), ids);
   }
   static std::string model(const std::string& name) {
-    return "\"" NORMSCOPE_SOURCE "/tests/golden/models/" + name + "\"";
+    return "\"" + source_path() + "/tests/golden/models/" + name + "\"";
   }
   // On three windows of ten tokens.
   std::string call(const std::string& name) const {
@@ -95,7 +95,7 @@ TEST_F(AblateCommand, SameBytesForAnyNumberOfThreads) {
 
 TEST_F(AblateCommand, SaysWhatTheStudySays) {
   AblateOptions options;
-  options.text.model = NORMSCOPE_SOURCE "/tests/golden/models/gpt2";
+  options.text.model = source_path() + "/tests/golden/models/gpt2";
   options.text.ids = path("ids.txt");
   options.text.window = 10;
   options.text.samples = 3;

@@ -197,7 +197,7 @@ class CollapseOfModelCommand : public CollapseCommand {
   }
   // A tiny model of a family, as recorded for the tests of whole models.
   std::string call(const std::string& family) const {
-    return std::string("collapse ") + NORMSCOPE_SOURCE "/tests/golden/models/" + family + " --ids " +
+    return std::string("collapse ") + source_path() + "/tests/golden/models/" + family + " --ids " +
            path("ids.txt") + " ";
   }
 };
@@ -282,8 +282,7 @@ TEST_F(CollapseOfModelCommand, WhatBelongsToDrawnWeightsIsRefused) {
   expect_refused(call("bert") + "--layers 99", {"--layers", "99"});
   expect_refused(call("bert") + "--tokens 5000", {"positions", "5000"});
   expect_refused("collapse " + path("none") + " --ids " + path("ids.txt"), {path("none")});
-  expect_refused(std::string("collapse ") + NORMSCOPE_SOURCE "/tests/golden/models/bert",
-                 {"--text", "--ids"});
+  expect_refused(std::string("collapse ") + source_path() + "/tests/golden/models/bert", {"--text", "--ids"});
   write(path("ids.txt"), "1 2 999999");
   expect_refused(call("bert") + "--tokens 2", {"999999", "vocabulary"});
   expect_refused("collapse --init random", {"--init random", "MODEL"});

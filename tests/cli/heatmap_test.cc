@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "support/paths.h"
 #include "support/temporary_directory.h"
 
 namespace {
@@ -32,7 +33,7 @@ class HeatmapCommand : public ::testing::Test {
   // arguments: as a shell would take them, redirections included.
   Outcome run(const std::string& arguments) const {
     const std::string errors = (directory_ / "stderr").string();
-    const std::string command = "( \"" NORMSCOPE_PROGRAM "\" " + arguments + " ) 2>" + errors;
+    const std::string command = "( \"" + normscope::program_path() + "\" " + arguments + " ) 2>" + errors;
     Outcome outcome;
     std::FILE* pipe = ::popen(command.c_str(), "r");
     if (pipe == nullptr) return outcome;

@@ -20,6 +20,7 @@
 
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
+#include "support/paths.h"
 #include "support/temporary_directory.h"
 
 namespace normscope {
@@ -106,7 +107,7 @@ class KeysCommand : public ::testing::Test {
   // arguments: as a shell would take them, redirections included.
   Outcome run(const std::string& arguments) const {
     const std::string errors = path("stderr");
-    const std::string command = "( \"" NORMSCOPE_PROGRAM "\" " + arguments + " ) 2>" + errors;
+    const std::string command = "( \"" + program_path() + "\" " + arguments + " ) 2>" + errors;
     Outcome outcome;
     std::FILE* pipe = ::popen(command.c_str(), "r");
     if (pipe == nullptr) return outcome;

@@ -31,7 +31,7 @@ TEST_F(FirstSteps, TheDoctorTellsWhatIsThereAndHowToGetTheRest) {
   EXPECT_EQ(result["command"], "doctor");
   for (const auto& part : result["parts"]) EXPECT_NE(part["found"], "") << part["name"];
   // Nothing is found where no program is.
-  const std::string lacking = shell("PATH=/nonexistent exec \"" NORMSCOPE_PROGRAM "\" doctor");
+  const std::string lacking = shell("PATH=/nonexistent exec \"" + program_path() + "\" doctor");
   EXPECT_NE(lacking.find("What is missing"), std::string::npos);
   EXPECT_NE(lacking.find("apt-get install npm"), std::string::npos);
 }

@@ -290,7 +290,7 @@ TEST_F(PaperCommand, PretrainedModelsAndTheirTextAreCheckedFirst) {
   expect_refused("paper --only wu4 --models minilm,," + out(), {"--models", "empty"});
   expect_refused("paper --only fig1cd --models none" + out(), {"--models", "wu2"});
   expect_refused("paper --only wu4 --text -" + out(), {"--text", "file"});
-  const std::string tiny = NORMSCOPE_SOURCE "/tests/golden/models/bert";
+  const std::string tiny = source_path() + "/tests/golden/models/bert";
   expect_refused("paper --only wu4 --models " + tiny + out(), {"tokenizer"});
   EXPECT_FALSE(fs::exists(path("run/config.json")));
 }

@@ -56,7 +56,7 @@ TEST_F(ReportCommand, SetsModelsSideBySide) {
   std::string ids;
   for (int i = 0; i < 40; ++i) ids += std::to_string(3 + i * i % 47) + " ";
   write(path("ids.txt"), ids);
-  const std::string model = NORMSCOPE_SOURCE "/tests/golden/models/", text = " --ids " + path("ids.txt");
+  const std::string model = source_path() + "/tests/golden/models/", text = " --ids " + path("ids.txt");
   make("scan1", "scan " + model + "gpt2" + text + " --window 12 --samples 2");
   make("scan2", "scan " + model + "llama" + text + " --window 12 --heads 1");
   make("vocab1", "vocab " + model + "gpt2");
@@ -92,7 +92,7 @@ TEST_F(ReportCommand, SetsModelsSideBySide) {
 TEST_F(ReportCommand, ScansThatDoNotHoldTogetherAreRefused) {
   write(path("ids.txt"), "1 2 3 4 5");
   make("scan",
-       "scan " NORMSCOPE_SOURCE "/tests/golden/models/gpt2 --ids " + path("ids.txt") + " --space head");
+       "scan " + source_path() + "/tests/golden/models/gpt2 --ids " + path("ids.txt") + " --space head");
   const json whole = read_json(path("scan/results.json"));
   const auto refused = [&](const char* place, const json& value, const std::string& fact) {
     json damaged = whole;

@@ -15,9 +15,7 @@ namespace {
 
 class ScanCommand : public ProgramTest {
  protected:
-  static std::string model(const std::string& name) {
-    return std::string(NORMSCOPE_SOURCE) + "/tests/golden/models/" + name;
-  }
+  static std::string model(const std::string& name) { return source_path() + "/tests/golden/models/" + name; }
   std::string file(const std::string& name, const std::string& bytes) const {
     write(path(name), bytes);
     return path(name);

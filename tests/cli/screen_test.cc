@@ -27,7 +27,7 @@ class Screen : public ProgramTest {
       ::setenv("TERM", "xterm", 1);
       ::unsetenv("COLUMNS");
       const std::string command =
-          "exec \"" NORMSCOPE_PROGRAM "\" " + arguments + " >" + name + " 2>" + name + " </dev/null";
+          "exec \"" + program_path() + "\" " + arguments + " >" + name + " 2>" + name + " </dev/null";
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(127);
     }
@@ -105,7 +105,7 @@ TEST_F(Screen, LinesOfEveryCommandFitNarrowScreens) {
   write_npy(path("bias.npy"), {"", DType::float64, {40}, std::vector<double>(40, 0.5)});
   const std::string file = path("k.npy");
   write(path("ids.txt"), "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3");
-  const std::string on_ids = NORMSCOPE_SOURCE "/tests/golden/models/gpt2 --ids " + path("ids.txt");
+  const std::string on_ids = source_path() + "/tests/golden/models/gpt2 --ids " + path("ids.txt");
   for (const std::string& call :
        {"keys " + file + " --advice --exact --prefix --query-norm 3",
         "keys " + file + " --bias " + path("bias.npy"), "vocab " + file + " --advice",
@@ -140,7 +140,7 @@ TEST_F(Screen, NotesMarkedTextsAndTheFirstPageFitNarrowScreens) {
   write(path("ids.txt"), ids);
   ::setenv("COLUMNS", "60", 1);
   for (const std::string& call :
-       {std::string(), "scan " NORMSCOPE_SOURCE "/tests/golden/models/gpt2 --ids " + path("ids.txt")}) {
+       {std::string(), "scan " + source_path() + "/tests/golden/models/gpt2 --ids " + path("ids.txt")}) {
     const Outcome outcome = run(call);
     std::istringstream lines(outcome.out + outcome.err);
     std::size_t seen = 0;
@@ -200,7 +200,7 @@ TEST_F(Screen, AReaderWhoHasSeenEnoughIsNoFailure) {
   std::vector<double> values;
   for (int i = 0; i < 4000; ++i) values.push_back(i * i % 101);
   write_npy(path("k.npy"), {"", DType::float64, {1000, 4}, values});
-  const std::string command = "{ \"" NORMSCOPE_PROGRAM "\" keys " + path("k.npy") +
+  const std::string command = "{ \"" + program_path() + "\" keys " + path("k.npy") +
                               " --json --margin bound --out " + path("run") + " --quiet; echo $? >" +
                               path("code") + "; } 2>" + path("said") + " | head -c 5 >" + path("seen");
   ASSERT_EQ(std::system(command.c_str()), 0);

@@ -14,18 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-#ifdef NORMSCOPE_MPIRUN
-constexpr const char* kMpirun = NORMSCOPE_MPIRUN;
-#else
-constexpr const char* kMpirun = "";
-#endif
-
 class MpiTest : public ProgramTest {
  protected:
   void SetUp() override {
     ProgramTest::SetUp();
-    if (*kMpirun == '\0' || !fs::exists(kMpirun))
-      GTEST_SKIP() << "there is no mpirun, or the build is without MPI";
+    if (!fs::exists(mpirun_path())) GTEST_SKIP() << "there is no mpirun, or the build is without MPI";
     // As root, more processes than cores, and without a network: as tests are run.
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
@@ -50,15 +43,15 @@ class MpiTest : public ProgramTest {
   }
   // MPI keeps memory until its processes end, which LeakSanitizer calls leaks of modules it no longer knows; what the
   // program itself keeps, it finds where the program runs alone.
-  static std::string mpirun() { return std::string("env ASAN_OPTIONS=detect_leaks=0 ") + kMpirun; }
+  static std::string mpirun() { return "env ASAN_OPTIONS=detect_leaks=0 " + mpirun_path(); }
   static std::string job(std::size_t processes, const std::string& arguments) {
-    return mpirun() + " -n " + std::to_string(processes) + " \"" NORMSCOPE_PROGRAM "\" " + arguments;
+    return mpirun() + " -n " + std::to_string(processes) + " \"" + program_path() + "\" " + arguments;
   }
   Outcome run_job(std::size_t processes, const std::string& arguments) const {
     return wait(start_command(job(processes, arguments)));
   }
   Outcome run_alone(const std::string& arguments) const {
-    return wait(start_command("\"" NORMSCOPE_PROGRAM "\" " + arguments));
+    return wait(start_command("\"" + program_path() + "\" " + arguments));
   }
 
   // Without what a clock says.
@@ -232,16 +225,14 @@ TEST_F(MpiTest, PaperIsTheSame) {
   expect_same_for_any_number("paper --only wu9 --models none --budget 5m", {2});
 }
 
-#ifdef NORMSCOPE_CAMPAIGN
 TEST_F(MpiTest, TheCampaignIsTheSame) {
-  const std::string campaign = "\"" NORMSCOPE_CAMPAIGN "\" --keys 1000 --flat 32 --largest 16 --threads 1";
+  const std::string campaign = "\"" + campaign_path() + "\" --keys 1000 --flat 32 --largest 16 --threads 1";
   const Outcome alone = wait(start_command(campaign));
   ASSERT_EQ(alone.code, 0) << alone.err;
   const Outcome both = wait(start_command(mpirun() + " -n 2 " + campaign));
   EXPECT_EQ(both.code, 0) << both.err;
   EXPECT_EQ(both.out, alone.out);
 }
-#endif
 
 TEST_F(MpiTest, AKilledProcessLosesOnlyWhatWasUnderWay) {
   const std::string arguments = "heatmap --n 3:40:2 --d 3:12 --draws 160 ";
@@ -287,8 +278,8 @@ TEST_F(MpiTest, WrongUseIsSaidOnceByOneProcess) {
   expect_one_sentence(run_job(3, "heatmap --draws 0"), 2, {"--draws takes a whole number"});
   expect_one_sentence(run_job(3, "keys missing.npy"), 2, {"missing.npy"});
   expect_one_sentence(run_job(2, "mask causal --tokens 4"), 2, {"not work for 2 processes"});
-  const std::string other = mpirun() + " -n 1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3 : -n 1 \"" +
-                            NORMSCOPE_PROGRAM "\" heatmap --n 4 --d 3";
+  const std::string other = mpirun() + " -n 1 \"" + program_path() + "\" heatmap --n 3 --d 3 : -n 1 \"" +
+                            program_path() + "\" heatmap --n 4 --d 3";
   expect_one_sentence(wait(start_command(other)), 2, {"'heatmap --n 4 --d 3'", "process 1"});
   write(path("used/.normscope-lock"), "elsewhere 4711\n");
   write(path("used/pieces/plan.json"), "{}");
@@ -299,7 +290,7 @@ TEST_F(MpiTest, AFullDiskEndsAllProcesses) {
   // Files of the first process, which writes, may not grow beyond a few blocks.
   // MPI's own shared memory is a file, too: the processes talk in another way.
   const std::string limited = "env -u OMPI_MCA_pml -u OMPI_MCA_btl " + mpirun() +
-                              " -n 2 sh -c 'ulimit -f 8; exec \"" NORMSCOPE_PROGRAM
+                              " -n 2 sh -c 'ulimit -f 8; exec \"" + program_path() +
                               "\" heatmap --n 3:40:2 --d 3:12 --draws 60 --out run'";
   const Outcome outcome = wait(start_command(limited));
   expect_one_sentence(outcome, 1, {"could not be written"});
@@ -307,9 +298,9 @@ TEST_F(MpiTest, AFullDiskEndsAllProcesses) {
 
 TEST_F(MpiTest, WithoutConnectionIsSaidOnce) {
   const std::string as_srun = "env SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=";
-  expect_one_sentence(wait(start_command(as_srun + "0 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3")), 2,
+  expect_one_sentence(wait(start_command(as_srun + "0 \"" + program_path() + "\" heatmap --n 3 --d 3")), 2,
                       {"srun", "--mpi=pmix"});
-  const Outcome other = wait(start_command(as_srun + "1 \"" NORMSCOPE_PROGRAM "\" heatmap --n 3 --d 3"));
+  const Outcome other = wait(start_command(as_srun + "1 \"" + program_path() + "\" heatmap --n 3 --d 3"));
   EXPECT_EQ(other.code, 2);
   EXPECT_EQ(other.err + other.out, "");
 }

@@ -21,7 +21,7 @@ class SubmitCommand : public ProgramTest {
   // The script run by a shell, with the program in place of what starts processes on a cluster.
   int run_script(const std::string& text) const {
     write(folder_ / "script.sh", text);
-    const std::string programs = fs::path(NORMSCOPE_PROGRAM).parent_path().string();
+    const std::string programs = fs::path(program_path()).parent_path().string();
     return std::system(
         ("PATH=" + programs + ":$PATH bash " + path("script.sh") + " >" + path("said") + " 2>&1").c_str());
   }

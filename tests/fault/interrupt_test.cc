@@ -64,7 +64,7 @@ TEST_F(Interrupt, OfADryRunLeavesNothingRunningAndNothingBehind) {
 
 // One that computes, reads what never comes, or waits for another program. (`serve` ends with 0: tests/cli.)
 TEST_F(Interrupt, EndsEveryCommand) {
-  const std::string models = std::string(NORMSCOPE_SOURCE) + "/tests/golden/models/";
+  const std::string models = source_path() + "/tests/golden/models/";
   std::vector<float> numbers(100000 * 24);
   std::uint32_t state = 1;
   for (float& number : numbers) {

@@ -21,6 +21,7 @@
 #include "normscope/error.h"
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
+#include "support/paths.h"
 #include "support/temporary_directory.h"
 
 namespace normscope {
@@ -60,7 +61,7 @@ bool reads(const File& file, std::set<Values>* seen = nullptr) {
 // The fuzzers' seeds, and those of them that are well formed.
 std::map<std::string, File> corpus(bool readable_only) {
   std::map<std::string, File> files;
-  for (const auto& entry : fs::recursive_directory_iterator(NORMSCOPE_SOURCE "/tests/fuzz/corpus")) {
+  for (const auto& entry : fs::recursive_directory_iterator(source_path() + "/tests/fuzz/corpus")) {
     if (!entry.is_regular_file()) continue;
     const std::string extension = entry.path().extension();
     if (extension != ".npy" && extension != ".npz" && extension != ".safetensors") continue;

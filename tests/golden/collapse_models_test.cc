@@ -8,11 +8,12 @@
 #include "normscope/checkpoint.h"
 #include "normscope/collapse.h"
 #include "normscope/tensor_file.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
 
-const std::string kModels = NORMSCOPE_SOURCE "/tests/golden/models/";
+const std::string kModels = source_path() + "/tests/golden/models/";
 
 class CollapseOfRecordedModel : public testing::TestWithParam<std::string> {};
 

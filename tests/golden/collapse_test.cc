@@ -12,6 +12,7 @@
 
 #include "normscope/block.h"
 #include "normscope/tensor_file.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -19,13 +20,13 @@ namespace {
 using nlohmann::json;
 
 const json& recording() {
-  static const json file = json::parse(std::ifstream(NORMSCOPE_SOURCE "/tests/golden/collapse.json"));
+  static const json file = json::parse(std::ifstream(source_path() + "/tests/golden/collapse.json"));
   return file;
 }
 
 const Tensor& tensor(const std::string& name) {
   static const std::map<std::string, Tensor> all = [] {
-    const auto file = TensorFile::open(NORMSCOPE_SOURCE "/tests/golden/collapse.safetensors");
+    const auto file = TensorFile::open(source_path() + "/tests/golden/collapse.safetensors");
     std::map<std::string, Tensor> tensors;
     for (const TensorInfo& info : file.tensors()) tensors[info.name] = file.read(info.name);
     return tensors;

@@ -10,6 +10,7 @@
 
 #include "normscope/executor.h"
 #include "normscope/train.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -26,7 +27,7 @@ struct Golden {
 };
 
 const json& recording() {
-  static const json file = json::parse(std::ifstream(NORMSCOPE_SOURCE "/tests/golden/majority.json"));
+  static const json file = json::parse(std::ifstream(source_path() + "/tests/golden/majority.json"));
   return file;
 }
 

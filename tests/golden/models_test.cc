@@ -16,13 +16,14 @@
 #include "normscope/executor.h"
 #include "normscope/model.h"
 #include "normscope/tensor_file.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
 
 // Of the largest number compared: float32 in transformers is within 4e-6 of float64 on these inputs.
 constexpr double kTolerance = 5e-5;
-const std::string kModels = NORMSCOPE_SOURCE "/tests/golden/models/";
+const std::string kModels = source_path() + "/tests/golden/models/";
 
 using Tensors = std::map<std::string, Tensor>;
 using Ids = std::vector<std::uint32_t>;

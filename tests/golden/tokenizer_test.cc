@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "normscope/tensor_file.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -16,13 +17,13 @@ namespace {
 using nlohmann::json;
 
 const json& files() {
-  static const json all = json::parse(std::ifstream(NORMSCOPE_SOURCE "/tests/golden/tokenizers.json"));
+  static const json all = json::parse(std::ifstream(source_path() + "/tests/golden/tokenizers.json"));
   return all;
 }
 
 const std::vector<double>& numbers(const std::string& name) {
   static const std::map<std::string, Tensor> all = [] {
-    const auto file = TensorFile::open(NORMSCOPE_SOURCE "/tests/golden/tokenizers.npz");
+    const auto file = TensorFile::open(source_path() + "/tests/golden/tokenizers.npz");
     std::map<std::string, Tensor> tensors;
     for (const TensorInfo& info : file.tensors()) tensors[info.name] = file.read(info.name);
     return tensors;

@@ -8,13 +8,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/paths.h"
+
 namespace normscope {
 namespace {
 
 using nlohmann::json;
 
 const json& recording() {
-  static const json file = json::parse(std::ifstream(NORMSCOPE_SOURCE "/tests/golden/transformer.json"));
+  static const json file = json::parse(std::ifstream(source_path() + "/tests/golden/transformer.json"));
   return file;
 }
 

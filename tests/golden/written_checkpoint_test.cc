@@ -12,6 +12,7 @@
 #include "normscope/checkpoint.h"
 #include "normscope/executor.h"
 #include "support/filled_model.h"
+#include "support/paths.h"
 #include "support/temporary_directory.h"
 
 namespace normscope {
@@ -98,7 +99,7 @@ class WrittenForTransformers : public ::testing::Test {
     return all;
   }
   static void expect_recorded(const std::string& name, const std::vector<std::vector<double>>& got) {
-    std::ifstream file(NORMSCOPE_SOURCE "/tests/golden/written_checkpoint.json");
+    std::ifstream file(source_path() + "/tests/golden/written_checkpoint.json");
     const auto recorded = json::parse(file)[name].get<std::vector<std::vector<double>>>();
     ASSERT_EQ(recorded.size(), got.size());
     for (std::size_t t = 0; t < got.size(); ++t) {

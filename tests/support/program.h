@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace normscope {
 
 struct Outcome {
@@ -63,8 +65,8 @@ class ProgramTest : public ::testing::Test {
   // arguments: as a shell would take them. limit: of the size of a file, in blocks of `ulimit -f`; 0: none.
   // out: where standard output goes, if not into the outcome.
   pid_t start(const std::string& arguments, int limit = 0, const std::string& out = "") const {
-    const std::string command = (limit > 0 ? "ulimit -f " + std::to_string(limit) + "; " : "") +
-                                "exec \"" NORMSCOPE_PROGRAM "\" " + arguments + " >" +
+    const std::string command = (limit > 0 ? "ulimit -f " + std::to_string(limit) + "; " : "") + "exec \"" +
+                                program_path() + "\" " + arguments + " >" +
                                 (out.empty() ? path(".out") : out) + " 2>" + path(".err");
     const pid_t child = ::fork();
     if (child == 0) {

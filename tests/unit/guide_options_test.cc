@@ -19,11 +19,12 @@
 #include "study/train_text.h"
 #include "study/vocab.h"
 #include "support/message.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
 
-constexpr const char* kGuide = NORMSCOPE_SOURCE "/docs/guide.md";
+const std::string kGuide = source_path() + "/docs/guide.md";
 
 // The guide, with what stands between the marks of a command replaced by `table`. The marks are comments of their own
 // lines: <!-- options of keys --> and <!-- end of options -->.

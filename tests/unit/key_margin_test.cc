@@ -13,6 +13,7 @@
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
 #include "support/key_sets.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -305,7 +306,7 @@ TEST(Keys, ARobustVerdictSurvivesNoiseOfThatNorm) {
 
 TEST(ExactEffort, ADegenerateSetThatDoublesDoNotFinishHasAnEnd) {
   const Tensor tensor =
-      TensorFile::open(NORMSCOPE_SOURCE "/tests/golden/keys/slow_exact_margins_f32.npy").read();
+      TensorFile::open(source_path() + "/tests/golden/keys/slow_exact_margins_f32.npy").read();
   KeyOptions options;
   options.unit_roundoff = 0x1p-24;
   options.certificates = false;

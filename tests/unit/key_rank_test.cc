@@ -13,6 +13,7 @@
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
 #include "support/key_sets.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -264,7 +265,7 @@ TEST(RankPolicy, InformationAThousandRoundingsOutIsKept) {
 }
 
 Matrix<double> key_file(const std::string& name) {
-  const Tensor tensor = TensorFile::open(NORMSCOPE_SOURCE "/tests/golden/keys/" + name + ".npy").read();
+  const Tensor tensor = TensorFile::open(source_path() + "/tests/golden/keys/" + name + ".npy").read();
   return {tensor.shape[0], tensor.shape[1], tensor.values};
 }
 

@@ -9,6 +9,7 @@
 
 #include "normscope/error.h"
 #include "support/message.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -23,7 +24,7 @@ class WatchedLoss : public ::testing::Test {
     return std::nullopt;
   }
   static std::vector<double> recorded(const char* name) {
-    std::ifstream file(NORMSCOPE_SOURCE "/tests/golden/losses.json");
+    std::ifstream file(source_path() + "/tests/golden/losses.json");
     return nlohmann::json::parse(file)[name].get<std::vector<double>>();
   }
 };

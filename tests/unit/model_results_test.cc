@@ -8,6 +8,7 @@
 #include "study/scan.h"
 #include "study/vocab.h"
 #include "support/message.h"
+#include "support/paths.h"
 #include "support/temporary_directory.h"
 
 namespace normscope {
@@ -15,7 +16,7 @@ namespace {
 
 TextOptions text_of(const std::string& model, const TemporaryDirectory& directory) {
   TextOptions text;
-  text.model = NORMSCOPE_SOURCE "/tests/golden/models/" + model;
+  text.model = source_path() + "/tests/golden/models/" + model;
   text.ids = directory.file("ids.txt", "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3");
   text.window = 5;
   text.samples = 3;
@@ -114,7 +115,7 @@ TEST(VocabResult, ReadsBackWhatWasWritten) {
     expect_reads_back(result);
   }
   VocabOptions options;
-  options.source = NORMSCOPE_SOURCE "/tests/golden/models/gpt2";
+  options.source = source_path() + "/tests/golden/models/gpt2";
   expect_reads_back(study_vocab(options, {executor}).result);
 }
 

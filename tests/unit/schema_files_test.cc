@@ -18,6 +18,7 @@
 #include "result/schema.h"
 #include "result/training.h"
 #include "result/vocab.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -104,7 +105,7 @@ template <class Result>
 void expect_current(const std::string& command, const std::string& sentence, const Result& example = {}) {
   std::string name = command;
   std::replace(name.begin(), name.end(), ' ', '-');
-  const std::string file = "docs/" + name + ".schema.json", path = NORMSCOPE_SOURCE "/" + file;
+  const std::string file = "docs/" + name + ".schema.json", path = source_path() + "/" + file;
   Json schema = schema_of<Result>("normscope " + command + " --json", sentence, example);
   const SharedObjects shared(schema);
   const std::string text = in_lines(schema, 0, 0) + "\n";

@@ -13,6 +13,7 @@
 #include "study/heatmap.h"
 #include "study/mask.h"
 #include "support/message.h"
+#include "support/paths.h"
 #include "support/temporary_directory.h"
 
 namespace normscope {
@@ -137,7 +138,7 @@ TEST(CollapseStudy, ResultReadsBack) {
 
 TEST(CollapseStudy, TakesAModelThatWasOpened) {
   const Executor executor(1);
-  const Checkpoint checkpoint = open_checkpoint(NORMSCOPE_SOURCE "/tests/golden/models/llama");
+  const Checkpoint checkpoint = open_checkpoint(source_path() + "/tests/golden/models/llama");
   GivenModel model{"llama", "ids", checkpoint.weights, {}};
   for (std::uint32_t id = 1; id <= 9; ++id) model.tokens.push_back({id, 0, 0, false});
   CollapseOptions options{

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/draw.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -65,7 +66,7 @@ std::string drawing() {
 }
 
 TEST(Ticks, AreThoseRecordedForTheDrawingKit) {
-  const std::string path = NORMSCOPE_SOURCE "/tests/golden/drawing.json";
+  const std::string path = source_path() + "/tests/golden/drawing.json";
   const std::string text = drawing();
   if (std::getenv("NORMSCOPE_RECORD") != nullptr) std::ofstream(path, std::ios::binary) << text;
   std::ifstream file(path, std::ios::binary);

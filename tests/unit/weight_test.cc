@@ -13,6 +13,7 @@
 #include "normscope/random.h"
 #include "normscope/tensor_file.h"
 #include "support/key_sets.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -283,7 +284,7 @@ TEST(LargestWeight, AcceptsAnyStart) {
 
 TEST(LargestWeight, OfKeysBelowFullRankHoldsForTheKeysAsGiven) {
   // Float16, nearly zero-sum: what rounding left along 1 moves scores by a tenth at this norm.
-  const Tensor tensor = TensorFile::open(NORMSCOPE_SOURCE "/tests/golden/keys/weight_bound_f16.npy").read();
+  const Tensor tensor = TensorFile::open(source_path() + "/tests/golden/keys/weight_bound_f16.npy").read();
   const Matrix<double> keys(tensor.shape[0], tensor.shape[1], tensor.values);
   KeyOptions options;
   options.unit_roundoff = 0x1p-11;
