@@ -255,7 +255,7 @@ class Unpacker {
   // A string, as part of what is read.
   std::string_view take_view() {
     const auto size = take<std::uint64_t>();
-    return {bytes(size), size};
+    return {bytes(size), static_cast<std::size_t>(size)};
   }
   bool empty() const { return left_.empty(); }
 

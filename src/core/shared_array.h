@@ -104,7 +104,7 @@ SharedMatrix once_per_machine(const Executor& executor, const Make& make) {
     return made.values();
   });
   size = told_on_machine(executor, [&] { return size; });
-  return {size.first, size.second, std::move(values)};
+  return {static_cast<std::size_t>(size.first), static_cast<std::size_t>(size.second), std::move(values)};
 }
 
 }  // namespace normscope
