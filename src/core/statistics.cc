@@ -5,6 +5,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <vector>
 
@@ -39,10 +40,11 @@ Interval students(std::span<const double> values, double level, double further) 
 
 // The greatest k with 2·P(Bin(n, ½) < k) ≤ 1 − level; 0 if there is none.
 std::size_t sign_test_rank(std::size_t n, double level) {
-  double probability = std::exp2(-static_cast<double>(n)), below = 0;
+  double logarithm = -static_cast<double>(n) * std::numbers::ln2,
+         below = 0;  // of P(Bin(n, ½) = k), which may underflow
   std::size_t k = 0;
-  while (2 * (below += probability) <= 1 - level) {
-    probability *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+  while (2 * (below += std::exp(logarithm)) <= 1 - level) {
+    logarithm += std::log(static_cast<double>(n - k) / static_cast<double>(k + 1));
     ++k;
   }
   return k;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -31,6 +32,7 @@ constexpr std::size_t kManyDimensions = 24;  // from here on a key's rivals are 
 constexpr std::size_t kLargeSet = 2048, kOffers = 12, kOffersOfLarge = 48;
 constexpr double kWeightGap = 1e-12;  // of the logarithm of a largest weight
 constexpr std::size_t kFirstRound = 64, kLargestRound = 4096;
+constexpr std::size_t kMostTies = std::size_t{1} << 23, kFewestTies = 16;  // listed, of all keys; of each
 
 void check_options(const KeyOptions& options) {
   const auto check = [](double value, const char* what) {
@@ -507,9 +509,14 @@ class SetDecider {
     KeyVerdict result = equals.back() == i ? std::move(distinct_[own]) : distinct_[own];
     for (CoverTerm& term : result.cover) term.index = placed_.groups.first[term.index];
     for (CoverTerm& term : result.interior) term.index = placed_.groups.first[term.index];
+    // Lists of all would take the square of the keys where many are equal.
+    const std::size_t most = std::max(kFewestTies, kMostTies / placed_.keys.rows);
     std::vector<std::size_t> ties;
-    for (std::size_t k : result.tied_with)
-      ties.insert(ties.end(), placed_.groups.members[k].begin(), placed_.groups.members[k].end());
+    const auto add = [&](const std::vector<std::size_t>& members) {  // ascending; one may be the key itself
+      const auto end = members.begin() + static_cast<std::ptrdiff_t>(std::min(members.size(), most + 1));
+      std::copy_if(members.begin(), end, std::back_inserter(ties), [&](std::size_t j) { return j != i; });
+    };
+    for (std::size_t k : result.tied_with) add(placed_.groups.members[k]);
     if (equals.size() > 1 && result.verdict != Verdict::unselectable &&
         result.verdict != Verdict::undecided) {
       if (result.verdict == Verdict::selectable) {
@@ -519,11 +526,10 @@ class SetDecider {
         result.robust = false;
         if (placed_.options.certificates) result.cover = {{equals[0] == i ? equals[1] : equals[0], 1.0}};
       }
-      if (placed_.options.certificates)
-        for (std::size_t j : equals)
-          if (j != i) ties.push_back(j);
+      if (placed_.options.certificates) add(equals);
     }
     std::sort(ties.begin(), ties.end());
+    if (ties.size() > most) ties.resize(most);
     result.tied_with = std::move(ties);
     return result;
   }

@@ -432,5 +432,20 @@ TEST(Prefixes, AgreeWithDecidingEveryPrefixOfKeysWithOffsets) {
   }
 }
 
+TEST(Keys, ManyEqualKeysDoNotListEachOtherInFull) {
+  const std::size_t n = 70000;
+  Matrix<double> keys(n, 2);
+  keys(n - 1, 0) = 1;
+  KeyOptions options;
+  options.margins = Margins::bound;
+  const KeySet set = decide(keys, {}, options);
+  EXPECT_EQ(set.counts.tied, n - 1);
+  EXPECT_EQ(set.counts.selectable, 1u);
+  for (const std::size_t i : {std::size_t{0}, n / 2, n - 2}) {
+    ASSERT_EQ(set.keys[i].tied_with.size(), (std::size_t{1} << 23) / n);
+    EXPECT_EQ(set.keys[i].tied_with[0], i == 0 ? 1u : 0u);
+  }
+}
+
 }  // namespace
 }  // namespace normscope

@@ -161,6 +161,17 @@ TEST(RatioInterval, OfFewIsWhatCanBeSaid) {
   EXPECT_EQ(of_six.estimate.high, kNever);
 }
 
+// 2⁻ⁿ is no double then.
+TEST(RatioInterval, OfThousandsOfSeedsHasAnEnd) {
+  std::vector<Range> ratios;
+  for (int i = 1; i <= 3001; ++i) ratios.push_back({static_cast<double>(i), static_cast<double>(i)});
+  ratios.back().high = std::numeric_limits<double>::infinity();  // one never arrived
+  const RatioInterval interval = ratio_interval(ratios);
+  // By the normal approximation, 1501 ± 1.96·√3001/2.
+  EXPECT_NEAR(interval.low, 1501 - 53.7, 2);
+  EXPECT_NEAR(interval.high, 1501 + 53.7, 2);
+}
+
 TEST(RankCorrelation, IsSpearmans) {
   const std::vector<double> a = {1, 2, 3, 4, 5}, b = {10, 100, 1000, 1e4, 1e5}, c = {5, 6, 7, 8, 7};
   EXPECT_DOUBLE_EQ(rank_correlation(a, b), 1);

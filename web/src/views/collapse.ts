@@ -559,7 +559,7 @@ const view: View = {
             ? speaking
                 .map(
                   ([name, theorem]) =>
-                    `${name} speaks of this run: ${theorem.violations === 0 ? 'no layer above its bound' : `${theorem.violations} layers above its bound`}`,
+                    `${name} speaks of this run: ${theorem.violations === 0 ? 'none' : theorem.violations} of ${theorem.bound!.length - 1} layers above its bound`,
                 )
                 .join('; ')
             : 'No theorem of Wu et al. speaks of this run: what each would need',
