@@ -237,7 +237,7 @@ EQUILIBRIA_CALLS = ["--starts 20 --steps 50", "--w 3,4 --tokens 3 --dim 3 --star
 GPT2, BERT = (f"{ROOT}/tests/golden/models/{name} --ids ids.txt" for name in ("gpt2", "bert"))
 SCAN_CALLS = [f"{GPT2} --window 12 --samples 2", f"{BERT} --space head --layers 1 --heads 0,1 --mask causal --margin exact"]
 VOCAB_CALLS = ["square.npy --exact", "square.npy --bias bias.npy --limit 3", "plane.npy --exact", "same.npy",
-               "lm/models/layernorm-seed11 --limit 2", "square.npy --advice"]
+               "lm/models/layernorm-seed11 --limit 2", "square.npy --advice", "keys.npy --advice"]
 ABLATE_CALLS = [f"{GPT2} --window 10 --samples 3 --prompts 3 --probe-length 4 --norm none,center --rescale",
                 f"{BERT} --norm rmsnorm --layers 1 --drop-affine --prompts 0 --mask-token 3"]
 # Command, the page that explains the fields (none: the sentences of the schema do), calls that print them all. A call that
