@@ -198,6 +198,7 @@ open('ids.txt', 'w').write(' '.join(str(i * 7 % 30) for i in range(40)))
 np.save('same.npy', np.ones((3, 2), 'float16'))
 np.save('zero.npy', np.array([[0, 0, 0], [1, 1, 1], [1, 2, 3], [3, 1, 1]], 'float32'))
 np.save('batch.npy', np.random.RandomState(0).randn(3, 20, 4))
+np.save('keys.npy', np.random.RandomState(0).randn(12, 3).astype('float32'))
 corners = np.random.RandomState(0).randint(-2**45, 2**45, (3, 3)) * 2    # a parallelogram, its middle, and an apex
 middle = (corners[0] + corners[2]) // 2
 np.save('plane.npy', np.vstack([corners, corners[0] + corners[2] - corners[1], middle, [0, 0, 2**48]]).astype(float))
