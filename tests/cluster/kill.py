@@ -29,7 +29,7 @@ ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_R
                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader",
                # Otherwise mpirun may wait for ever for a lock that a process held which was killed while it started.
                "PMIX_MCA_gds": "hash"}
-CLOCK = re.compile(r'("?(?:seconds|ms_per_step|tokens_per_second|threads)"?: ?)[-+.e0-9]+')
+CLOCK = re.compile(r'("?(?:seconds|ms_per_step|tokens_per_second|threads)"?: ?)(?:[-+.e0-9]+|null)')  # null: gone on at the end
 
 
 def files_of(directory):

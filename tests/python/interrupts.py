@@ -13,7 +13,7 @@ LONG_CALLS = {
     "keys": "normscope.keys(np.random.randn(64, 3000, 16), exact=True)",
     "vocab": "normscope.vocab(np.random.randn(30000, 24), exact=True)",
     "heatmap": "normscope.heatmap(n='300:400', d='30:60', draws=10000)",
-    "mask": "normscope.mask('random:0.001', 20000)",
+    "mask": "normscope.mask('random:0.001', 100000)",
     "collapse": "normscope.collapse(tokens=512, dim=256, layers=1000, samples=100)",
     "equilibria": "normscope.equilibria(starts=100000000, steps=100000)",
     "train.majority": "normscope.train.majority(steps=1000000)",

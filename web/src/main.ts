@@ -100,6 +100,7 @@ async function start(): Promise<void> {
   });
   await nextFrame();
   const core = await loadCore();
+  performance.mark('core ready');
   document.getElementById('about')!.textContent = (core.about as () => string)();
   window.addEventListener('popstate', () => show(core));
   window.addEventListener('hashchange', () => show(core));
