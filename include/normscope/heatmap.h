@@ -66,6 +66,9 @@ struct Heatmap {
 Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
                     const std::function<void(std::size_t done, std::size_t total)>& progress = {});
 
+// Throws as key_heatmap, without computing anything: for several heat maps of which none is to fail after hours.
+void check_heatmap(const HeatmapOptions& options);
+
 // The keys of one draw of a cell, n × d, as they are decided. Throws as key_heatmap.
 Matrix<double> heatmap_keys(const HeatmapOptions& options, std::size_t n, std::size_t d, std::size_t draw);
 

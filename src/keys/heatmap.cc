@@ -202,8 +202,7 @@ Matrix<double> heatmap_keys(const HeatmapOptions& options, std::size_t n, std::s
   return make_keys(n, d, draw, options);
 }
 
-Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
-                    const std::function<void(std::size_t, std::size_t)>& progress) {
+void check_heatmap(const HeatmapOptions& options) {
   require_sizes(options.n, "n", HeatmapOptions::most_keys);
   require_sizes(options.d, "d", HeatmapOptions::most_dimensions);
   if (options.draws < 1 || options.draws > HeatmapOptions::most_draws) {
@@ -211,6 +210,11 @@ Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
         fmt::format("A heat map takes 1 to {} draws, not {}.", HeatmapOptions::most_draws, options.draws));
   }
   require_norm_fits(options);
+}
+
+Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
+                    const std::function<void(std::size_t, std::size_t)>& progress) {
+  check_heatmap(options);
   Heatmap heatmap{options.n, options.d, {}};
   const std::size_t across = options.n.size(), cells = across * options.d.size();
   const std::vector<Piece> pieces = cut(heatmap, options.draws);

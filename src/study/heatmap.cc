@@ -12,15 +12,20 @@ namespace {
 
 constexpr std::size_t kMostCells = 100'000;
 
-Heatmap grid_of(const HeatmapSettings& settings, std::size_t which, const Context& context) {
+HeatmapOptions options_of(const HeatmapSettings& settings, const std::string& norm) {
   HeatmapOptions options;
   options.n = settings.n;
   options.d = settings.d;
   options.draws = settings.draws;
   options.init = settings.init;
   options.precision = settings.precision;
+  options.norm = parse_norm(norm);
+  return options;
+}
+
+Heatmap grid_of(const HeatmapSettings& settings, std::size_t which, const Context& context) {
+  HeatmapOptions options = options_of(settings, settings.norms[which]);
   options.seed = context.seed;
-  options.norm = parse_norm(settings.norms[which]);
   // Every grid has as many draws.
   return key_heatmap(options, context.executor, [&](std::size_t done, std::size_t total) {
     if (context.progress) context.progress(which * total + done, settings.norms.size() * total);
@@ -69,6 +74,7 @@ HeatmapSettings plan_heatmap(const HeatmapStudyOptions& options) {
   settings.norm = options.norm.empty() ? "none" : shown;
   settings.norms = {"none"};
   if (shown != "none") settings.norms.push_back(shown);
+  for (const std::string& norm : settings.norms) check_heatmap(options_of(settings, norm));
   return settings;
 }
 
