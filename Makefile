@@ -66,12 +66,12 @@ sanitize:
 	@scripts/build asan
 	@scripts/run-tests build-asan
 
-# Unit tests whose names tell that they use threads.
+# Tests whose names tell that they use threads.
 tsan:
 	@$(packages) build test
-	@scripts/build tsan unit_tests
+	@scripts/build tsan unit_tests cluster_tests
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp halt_on_error=1 history_size=7 $(TSAN_OPTIONS)" \
-	  GTEST_FILTER='*Thread*:*Executor*' scripts/run-tests build-tsan -R '^unit/'
+	  GTEST_FILTER='*Thread*:*Executor*' scripts/run-tests build-tsan -R '^(unit|cluster)/'
 
 # SECONDS: how long each fuzzer runs. FUZZER: one of them only.
 SECONDS ?= 60

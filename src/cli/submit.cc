@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -18,9 +17,9 @@
 #include "cli/common.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cluster/slurm.h"
 #include "normscope/error.h"
 #include "normscope/record.h"
-#include "record/run_lock.h"
 
 namespace normscope::cli {
 namespace {
@@ -31,69 +30,6 @@ namespace fs = std::filesystem;
 constexpr double kEfficiency = 0.8, kSafety = 1.5, kLeastSeconds = 300;
 constexpr double kMegabyte = 1 << 20, kLeastMemory = 512;
 constexpr std::size_t kLongestSentence = 2048;
-
-// "26:10:00", "1-02:10:00" or "90": minutes, as Slurm takes them; in seconds.
-double parse_time(const std::string& text, const char* option) {
-  const auto wrong = [&] {
-    return InputError(
-        fmt::format("{} takes a time such as 24:00:00 or 2-12:00:00, not '{}'.", option, printable(text)));
-  };
-  double days = 0;
-  std::string rest = text;
-  if (const std::size_t dash = text.find('-'); dash != std::string::npos) {
-    days = static_cast<double>(parse_count(text.substr(0, dash), option, 0, 10'000));
-    rest = text.substr(dash + 1);
-  }
-  std::vector<double> parts;
-  for (const std::string_view part : split(rest, ':')) {
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size() || value > 1'000'000) throw wrong();
-    parts.push_back(value);
-  }
-  double seconds = 0;
-  if (parts.size() == 1)
-    seconds = 60 * parts[0];
-  else if (parts.size() == 2)
-    seconds = 60 * parts[0] + parts[1];
-  else if (parts.size() == 3)
-    seconds = 3600 * parts[0] + 60 * parts[1] + parts[2];
-  else
-    throw wrong();
-  seconds += 86400 * days;
-  if (!(seconds > 0)) throw wrong();
-  return seconds;
-}
-
-std::string slurm_time(double seconds) {
-  const auto whole = static_cast<long>(std::ceil(seconds));
-  return fmt::format("{:02}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-// "4G" of each process, for those of a machine.
-std::string memory_of_tasks(const std::string& text, std::size_t tasks) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::string unit = text.substr(digits);
-  if (digits == 0 || (unit != "" && unit != "K" && unit != "M" && unit != "G" && unit != "T"))
-    throw InputError(fmt::format("--memory takes a size such as 800M or 4G, not '{}'.", printable(text)));
-  return fmt::format("{}{}", tasks * parse_count(text.substr(0, digits), "--memory", 1, 1'000'000'000), unit);
-}
-
-// A word as a shell takes it.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-std::string line_of(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + quoted(word);
-  return line;
-}
 
 // The value of an option of the command, and the command without it.
 std::string take_option(std::vector<std::string>& words, const std::string& name) {
@@ -212,16 +148,15 @@ struct Estimate {
 Estimate estimate(const SubmitCall& call, const std::vector<std::string>& words,
                   const RunCommand& run_command) {
   Estimate result;
-  const bool needs = call.time.empty() || call.memory.empty();
   DryRun tried;
-  if (needs) {
+  if (call.time.empty() || call.memory.empty()) {
     tried = try_out(words, call.dry_run, run_command);
     if (!tried.refused.empty()) throw InputError(tried.refused);
     result.megabytes = std::max(kLeastMemory, 2 * tried.megabytes);
   }
   const double workers = static_cast<double>(call.nodes * call.tasks * call.threads);
   if (!call.time.empty()) {
-    result.seconds = parse_time(call.time, "--time");
+    result.seconds = parse_slurm_time(call.time, "--time");
     result.why = "The time was given.";
     return result;
   }
@@ -238,50 +173,6 @@ Estimate estimate(const SubmitCall& call, const std::vector<std::string>& words,
       tried.ended ? ", to the end" : fmt::format(", of which {:.2g} % were seen", 100 * tried.share), workers,
       100 * (workers > 1 ? kEfficiency : 1));
   return result;
-}
-
-std::string script_of(const SubmitCall& call, const std::vector<std::string>& words, const std::string& out,
-                      const Estimate& expected) {
-  const bool training = words[0] == "train";
-  std::string name = words[0];
-  if (training && words.size() > 1) name += " " + words[1];
-  std::string job_name = name;
-  std::replace(job_name.begin(), job_name.end(), ' ', '-');
-  const double limit = parse_time(call.limit, "--limit");
-  const auto jobs = static_cast<std::size_t>(std::ceil(expected.seconds / limit));
-  const std::string memory =
-      call.memory.empty()
-          ? fmt::format("{:.0f}M", std::ceil(expected.megabytes * static_cast<double>(call.tasks)))
-          : memory_of_tasks(call.memory, call.tasks);
-  std::string text = "#!/bin/bash\n";
-  text += fmt::format("#SBATCH --job-name=normscope-{}\n", job_name);
-  text += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n#SBATCH --cpus-per-task={}\n",
-                      call.nodes, call.tasks, call.threads);
-  text += fmt::format("#SBATCH --mem={}\n", memory);
-  text += fmt::format("#SBATCH --time={}\n", slurm_time(std::min(limit, expected.seconds)));
-  if (jobs > 1) text += fmt::format("#SBATCH --array=1-{}%1\n", jobs + 1);
-  text += fmt::format("# {}\n", expected.why);
-  if (jobs > 1)
-    text += fmt::format(
-        "# Longer than {}: jobs one after the other, each goes on where the one before ended; one is to spare.\n",
-        call.limit);
-  const std::string start = fmt::format("{} normscope", call.launcher),
-                    threads = std::to_string(call.threads);
-  std::vector<std::string> first = words;
-  first.insert(first.end(), {"--out", out, "--threads", threads, "--quiet"});
-  const std::string kept =
-      fmt::format("{}/{}", out, training || name == "paper" ? "config.json" : "pieces/plan.json");
-  text += fmt::format("set -eu\ncd {}\n", quoted(fs::current_path().string()));
-  text += fmt::format(
-      "# A job that was killed on another machine has locked the directory for five minutes.\n"
-      "for wait in {{1..20}}; do\n  [ -n \"$(find {0} -mmin -6 2>/dev/null)\" ] || break\n"
-      "  ! grep -q \"^$(hostname) \" {0} || break\n  sleep 20\ndone\n",
-      quoted(fmt::format("{}/{}", out, kLockFile)));
-  text += fmt::format(
-      "if [ -e {} ]; then\n  echo 'This run has ended.'\nelif [ -e {} ]; then\n  {} {} --resume {} "
-      "--threads {} --quiet\nelse\n  {} {}\nfi\n",
-      quoted(out + "/results.json"), quoted(kept), start, name, quoted(out), threads, start, line_of(first));
-  return text;
 }
 
 void run_submit(const SubmitCall& call, const RunCommand& run_command) {
@@ -308,8 +199,16 @@ void run_submit(const SubmitCall& call, const RunCommand& run_command) {
   if (fs::exists(fs::path(out) / "results.json"))
     throw InputError(fmt::format("'{}' holds the results of an earlier run; name another directory.", out));
   if (call.script != "-") require_place_for_file(call.script);
-  parse_time(call.limit, "--limit");
-  const std::string script = script_of(call, words, out, estimate(call, words, run_command));
+  SlurmJob job{.words = words, .out = out, .nodes = call.nodes, .tasks = call.tasks, .threads = call.threads};
+  job.limit = parse_slurm_time(call.limit, "--limit");
+  job.launcher = call.launcher;
+  const Estimate expected = estimate(call, words, run_command);
+  job.seconds = expected.seconds;
+  job.why = expected.why;
+  job.memory = call.memory.empty()
+                   ? fmt::format("{:.0f}M", std::ceil(expected.megabytes * static_cast<double>(call.tasks)))
+                   : slurm_memory(call.memory, call.tasks);
+  const std::string script = slurm_script(job);
   call.script == "-" ? print(script) : write_file_atomically(call.script, script);
 }
 

@@ -113,7 +113,7 @@ test('Collapse: an address from anyone shows a sentence, not a broken page', asy
     await opened.locator('.control-error:not([hidden])').first().waitFor();
     assert.equal(await opened.locator('.control-error:not([hidden])').count(), 1, query);
     assert.deepEqual(opened.problems, [], query);
-    await opened.context().browser().close();
+    await opened.context().close();
   }
 });
 
@@ -154,6 +154,6 @@ test('Collapse: dark and narrow screens need no scrolling sideways', async t => 
     const opened = await view(t, 'n=64&layers=20&layer=5', options);
     assert.ok(await opened.evaluate(() => document.documentElement.scrollWidth <= innerWidth), JSON.stringify(options));
     assert.deepEqual(opened.problems, []);
-    await opened.context().browser().close();
+    await opened.context().close();
   }
 });

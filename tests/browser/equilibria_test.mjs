@@ -118,6 +118,6 @@ test('Equilibria: dark and narrow screens need no scrolling sideways', async t =
     const opened = await view(t, '', options);
     assert.ok(await opened.evaluate(() => document.documentElement.scrollWidth <= innerWidth), JSON.stringify(options));
     assert.deepEqual(opened.problems, []);
-    await opened.context().browser().close();
+    await opened.context().close();
   }
 });

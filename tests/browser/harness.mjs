@@ -33,16 +33,33 @@ export function temporaryDirectory(t) {
   return directory;
 }
 
-// A page at a file path or address, closed after the test. page.problems holds console errors, exceptions and
-// requests that failed; page.requests the addresses asked for, beside the first.
-export async function open(t, where, { colorScheme = 'light', width = 1280, height = 900, ...context } = {}) {
-  const browser = await chromium.launch({
+// One browser for the pages of a file; it ends when none has been open for a second, which lets the file end.
+let browser, openPages = 0, idle;
+async function context(t, settings) {
+  clearTimeout(idle);
+  ++openPages;
+  browser ??= chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
       '--disable-component-update', '--disable-sync'],
   });
-  t.after(() => browser.close());
-  const page = await (await browser.newContext({ colorScheme, viewport: { width, height }, ...context })).newPage();
+  const made = await (await browser).newContext(settings);
+  t.after(async () => {
+    await made.close();
+    if (--openPages > 0) return;
+    idle = setTimeout(async () => {
+      const ending = browser;
+      browser = undefined;
+      await (await ending).close();
+    }, 1000);
+  });
+  return made;
+}
+
+// A page at a file path or address, closed after the test. page.problems holds console errors, exceptions and
+// requests that failed; page.requests the addresses asked for, beside the first.
+export async function open(t, where, { colorScheme = 'light', width = 1280, height = 900, ...settings } = {}) {
+  const page = await (await context(t, { colorScheme, viewport: { width, height }, ...settings })).newPage();
   const address = /^[a-z]+:/.test(where) ? where : 'file://' + path.resolve(where);
   page.problems = [];
   page.requests = [];

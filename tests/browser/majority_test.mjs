@@ -123,7 +123,7 @@ test('Majority: what cannot be drawn or read gets the sentence of the core', asy
     const wrong = await open(t, page(query));
     await wrong.locator('.control-error:not([hidden])').first().waitFor();
     assert.deepEqual(wrong.problems, [], query);
-    await wrong.context().browser().close();
+    await wrong.context().close();
   }
 });
 
@@ -145,6 +145,6 @@ test('Majority: dark and narrow screens need no scrolling sideways', async t => 
     const opened = await view(t, '', options);
     assert.ok(await opened.evaluate(() => document.documentElement.scrollWidth <= innerWidth), JSON.stringify(options));
     assert.deepEqual(opened.problems, []);
-    await opened.context().browser().close();
+    await opened.context().close();
   }
 });
