@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -304,10 +305,19 @@ class Questions(InADirectory):
                 normscope.load_run("damaged")
 
     def test_a_long_call_tells_how_far_it_is(self):
-        program = "import sys, normscope; normscope.heatmap(n=[40, 50], d=[8, 9], draws=800, progress=%s, threads=1)"
-        for shown, word in (("True", "heatmap"), ("False", ""), ("None", "")):
-            done = subprocess.run([sys.executable, "-c", program % shown], capture_output=True, text=True, check=True)
-            self.assertEqual(word in done.stderr and bool(done.stderr), bool(word), (shown, done.stderr))
+        program = "import normscope\nnormscope._progress._BEGIN = 0\nnormscope.heatmap(n=[%s], d=[8, 30], draws=%s, progress=%s, threads=1)"
+        # A call that lasts for minutes, and is stopped as soon as it has told something.
+        with subprocess.Popen([sys.executable, "-c", program % (300, 100000, True)], stderr=subprocess.PIPE) as long:
+            told = b""
+            while b"heatmap" not in told:
+                part = os.read(long.stderr.fileno(), 1000)
+                self.assertTrue(part, told)
+                told += part
+            long.send_signal(signal.SIGINT)
+            long.stderr.read()
+        for shown in (False, None):  # None: only where somebody is there to see it
+            done = subprocess.run([sys.executable, "-c", program % (50, 400, shown)], capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "", shown)
 
     def test_notes_are_logged(self):
         with self.assertLogs("normscope", "INFO") as logged:
