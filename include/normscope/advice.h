@@ -16,7 +16,8 @@
 // here s(k) = 1 − ‖k − m‖²/max_j ‖k_j − m‖², m the mean. Equal keys tie whatever is done for both.
 //
 // Thresholds are found in rational arithmetic on the coordinates on which the set was decided (KeySet::kept),
-// and rounded once.
+// and rounded once. If these keys lie in a flat beside the origin, every factor above 1 takes a key out of it: t* is 1,
+// and the query is the normal of the flat.
 #include <cstddef>
 #include <optional>
 #include <span>

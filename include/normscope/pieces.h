@@ -18,7 +18,7 @@ class Executor;
 struct PieceWork {
   // What the pieces are of. Works of one name, in one scope, are told apart by the order in which they come.
   std::string name;
-  std::vector<double> costs;  // of each piece, about, in any unit: the largest are begun first
+  std::vector<double> costs;  // of each piece, about, in any unit: large ones are begun first
   // Whether finished pieces are worth keeping: they take longer than to write and read their results.
   bool kept = true;
   // The result of a piece. executor: threads to use inside it.

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "core/pack.h"
+#include "core/working_order.h"
 #include "normscope/error.h"
 #include "normscope/version.h"
 
@@ -441,10 +442,12 @@ std::vector<HeldBytes> Job::run(const PieceWork& work, const Executor& executor)
       cost_done_ = seconds_done_ = 0;
       for (std::size_t piece = 0; piece < count && store_ != nullptr && work.kept; ++piece)
         if (auto kept = store_->take(work_name_, piece)) take_result(piece, std::move(*kept), 0, false);
+      std::vector<std::size_t> open;
+      std::vector<double> costs;
       for (std::size_t piece = 0; piece < count; ++piece)
-        if (there_[piece] == 0) queue_.push_back(piece);
-      std::stable_sort(queue_.begin(), queue_.end(),
-                       [&](std::uint64_t a, std::uint64_t b) { return work.costs[a] > work.costs[b]; });
+        if (there_[piece] == 0) open.push_back(piece), costs.push_back(work.costs[piece]);
+      const std::size_t workers = size_ * static_cast<std::size_t>(executor.threads());
+      for (const std::size_t turn : working_order(costs, workers)) queue_.push_back(open[turn]);
       for (const Asking& each : std::exchange(early_, {})) answer(each.from, each.stage, each.wanted);
     }
   }

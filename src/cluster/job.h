@@ -2,7 +2,7 @@
 // The processes of a job at the pieces of a study (pieces.h).
 //
 // Each process runs the whole study; where it comes to work in pieces, the first hands them out as processes
-// become free, the largest first, keeps what is finished, and tells all of them all results, in order. One
+// become free, large ones first, keeps what is finished, and tells all of them all results, in order. One
 // process alone is the same without messages. A thread of its own carries the messages, so that the first
 // process works, too.
 //

@@ -1,12 +1,12 @@
 #pragma once
 // Pieces of work with results of any type: on the threads of an executor, or wherever its Pieces are done; and
 // what else the processes of a job do together.
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "core/pack.h"
+#include "core/working_order.h"
 #include "normscope/executor.h"
 #include "normscope/pieces.h"
 
@@ -37,11 +37,7 @@ std::vector<Result> run_pieces(const Executor& executor, PieceWork work, const B
     for (std::size_t piece = 0; piece < count; ++piece) executor.require_going_on(), one(piece, executor);
     return results;
   }
-  // The largest first, so that no thread is left alone with one at the end.
-  std::vector<std::size_t> order(count);
-  for (std::size_t piece = 0; piece < count; ++piece) order[piece] = piece;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return work.costs[a] > work.costs[b]; });
+  const auto order = working_order(work.costs, static_cast<std::size_t>(executor.threads()));
   const Executor alone(1);
   executor.for_each(count, [&](std::size_t turn) { one(order[turn], alone); });
   return results;

@@ -20,7 +20,6 @@ struct Given {
   std::vector<std::size_t> kept;
   std::span<const double> offsets;  // empty also if they are all equal
   std::size_t dimensions;           // of the keys as given
-  bool leaves_flat = false;         // a factor takes a key out of the flat in which the set was decided
 };
 
 // Whether multiples of a key stay in the flat in which the set was decided: a key of zeros adds no direction to it.
@@ -31,8 +30,8 @@ bool holds_origin(MatrixView<const double> keys, const KeySet& decided, const Ke
          decided.rank;
 }
 
-Given given_as_decided(MatrixView<const double> keys, std::span<const double> offsets, const KeySet& decided,
-                       const KeyOptions& options) {
+Given given_as_decided(MatrixView<const double> keys, std::span<const double> offsets,
+                       const KeySet& decided) {
   Given given{{}, decided.kept, offsets, keys.cols};
   if (std::all_of(offsets.begin(), offsets.end(), [&](double b) { return b == offsets[0]; }))
     given.offsets = {};
@@ -41,11 +40,36 @@ Given given_as_decided(MatrixView<const double> keys, std::span<const double> of
     given.kept.resize(keys.cols);
     for (std::size_t c = 0; c < keys.cols; ++c) given.kept[c] = c;
   }
-  given.leaves_flat = given.kept.size() < keys.cols && !holds_origin(keys, decided, options);
   given.points = Matrix<double>(keys.rows, given.kept.size());
   for (std::size_t i = 0; i < keys.rows; ++i)
     for (std::size_t c = 0; c < given.kept.size(); ++c) given.points(i, c) = keys(i, given.kept[c]);
   return given;
+}
+
+// Where the set was decided in a flat beside the origin: every factor above 1 takes a key out of it, to the side on
+// which it is alone. All coordinates count then.
+struct BesideOrigin {
+  Given whole;
+  std::vector<double> normal;  // scores every key about 1
+  double gap = 0;              // a factor so much above 1 takes a key beyond what counts as rounding
+};
+
+std::optional<BesideOrigin> beside_origin(MatrixView<const double> keys, const Given& given,
+                                          const KeySet& decided, const KeyOptions& options) {
+  if (given.kept.size() == keys.cols || holds_origin(keys, decided, options)) return std::nullopt;
+  const AffineHull hull = affine_hull(keys, options.rank, options.unit_roundoff, options.smallest_rounding);
+  Eigen::VectorXd normal = hull.centre / hull.unit;
+  for (int pass = 0; pass < 2; ++pass) normal -= hull.basis * (hull.basis.transpose() * normal);
+  const double distance = normal.norm();
+  BesideOrigin beside{{Matrix<double>(keys.rows, keys.cols), {}, given.offsets, keys.cols}, {}, 0};
+  for (std::size_t i = 0; i < keys.rows; ++i)
+    std::copy(keys[i].begin(), keys[i].end(), beside.whole.points[i].begin());
+  for (std::size_t c = 0; c < keys.cols; ++c) beside.whole.kept.push_back(c);
+  normal /= distance * distance * hull.unit;
+  beside.normal.assign(normal.begin(), normal.end());
+  constexpr double clearly = 4;
+  beside.gap = clearly * hull.tolerance * std::sqrt(static_cast<double>(keys.rows)) / (distance * hull.unit);
+  return beside;
 }
 
 // Sign of q·(t·k_i − k_j) + (b_i + c − b_j), with every number as it is: screened, exact where unclear.
@@ -82,8 +106,18 @@ bool selects(const Given& given, std::span<const double> query, std::size_t i, C
   return change == Change::offset || gains_with_scale(given, query, i);
 }
 
-// The dual in doubles: a direction scaled to about unit size; with offsets the query itself, or, where only
-// large multiples of a direction win, so many times it.
+// The query, and, where only large multiples of a direction win, so many times it.
+std::vector<std::vector<double>> multiples(std::vector<double> query, std::span<const double> offsets) {
+  std::vector<std::vector<double>> queries = {std::move(query)};
+  if (offsets.empty()) return queries;
+  for (int power = 4; power <= 60; power += 4) {
+    queries.push_back(queries.front());
+    for (double& q : queries.back()) q = std::ldexp(q, power);
+  }
+  return queries;
+}
+
+// The dual in doubles: a direction scaled to about unit size, or multiples of it; with offsets the query itself.
 std::vector<std::vector<double>> candidate_queries(const Given& given, const ExactReach& reach) {
   std::vector<Rational> exact(reach.query.begin(), reach.query.end());
   const auto in_doubles = [&](const Rational& unit) {
@@ -93,19 +127,26 @@ std::vector<std::vector<double>> candidate_queries(const Given& given, const Exa
     return query;
   };
   if (reach.offset_factor > 0) return {in_doubles(Rational(reach.offset_factor))};
-  std::vector<std::vector<double>> queries = {in_doubles(power_of_two_below(exact))};
-  if (given.offsets.empty()) return queries;
-  for (int power = 4; power <= 60; power += 4) {
-    queries.push_back(queries.front());
-    for (double& q : queries.back()) q = std::ldexp(q, power);
-  }
-  return queries;
+  return multiples(in_doubles(power_of_two_below(exact)), given.offsets);
 }
 
 std::vector<double> on_all_coordinates(const Given& given, const std::vector<double>& query) {
   std::vector<double> all(given.dimensions, 0.0);
   for (std::size_t k = 0; k < query.size(); ++k) all[given.kept[k]] = query[k];
   return all;
+}
+
+// A value above the threshold at which one of the queries selects the key.
+void find_enough(const Given& given, std::size_t i, Change change,
+                 const std::vector<std::vector<double>>& queries, double gap, KeyThreshold& threshold) {
+  for (int attempt = 0; attempt < kTries; ++attempt, gap *= 4) {
+    threshold.enough = threshold.least + gap;
+    for (const std::vector<double>& query : queries) {
+      if (!selects(given, query, i, change, threshold.enough)) continue;
+      threshold.witness = on_all_coordinates(given, query);
+      return;
+    }
+  }
 }
 
 // size: of what the threshold is compared with.
@@ -116,16 +157,15 @@ KeyThreshold threshold_of(const Given& given, std::size_t i, Change change, cons
   threshold.least = least.convert_to<double>();
   for (const ExactTerm& term : reach.cover)
     threshold.cover.push_back({term.index, term.weight.convert_to<double>()});
-  const auto queries = candidate_queries(given, reach);
-  double gap = kGap * std::max(std::abs(threshold.least), size);
-  for (int attempt = 0; attempt < kTries; ++attempt, gap *= 4) {
-    threshold.enough = threshold.least + gap;
-    for (const std::vector<double>& query : queries) {
-      if (!selects(given, query, i, change, threshold.enough)) continue;
-      threshold.witness = on_all_coordinates(given, query);
-      return threshold;
-    }
-  }
+  find_enough(given, i, change, candidate_queries(given, reach),
+              kGap * std::max(std::abs(threshold.least), size), threshold);
+  return threshold;
+}
+
+KeyThreshold threshold_of(const BesideOrigin& beside, std::size_t i, const KeyVerdict& decided) {
+  KeyThreshold threshold{1, 1, {}, decided.cover};
+  find_enough(beside.whole, i, Change::scale, multiples(beside.normal, beside.whole.offsets),
+              std::max(kGap, beside.gap), threshold);
   return threshold;
 }
 
@@ -135,8 +175,8 @@ double spread(std::span<const double> values) {
   return *high - *low;
 }
 
-KeyAdvice advice_for(const Given& given, std::size_t i, const KeyVerdict& decided,
-                     const KeyOptions& options) {
+KeyAdvice advice_for(const Given& given, const std::optional<BesideOrigin>& beside, std::size_t i,
+                     const KeyVerdict& decided, const KeyOptions& options) {
   KeyAdvice advice;
   std::vector<std::size_t> hint;
   for (const auto* terms : {&decided.cover, &decided.interior})
@@ -155,10 +195,8 @@ KeyAdvice advice_for(const Given& given, std::size_t i, const KeyVerdict& decide
       return std::nullopt;
     }
   };
-  if (given.leaves_flat) {
-    add_reason(
-        "The keys lie in a flat beside the origin, out of which every factor but 1 takes the key: no threshold is "
-        "told.");
+  if (beside) {
+    advice.scale = threshold_of(*beside, i, decided);
   } else if (std::all_of(point.begin(), point.end(), [](double x) { return x == 0; })) {
     add_reason("No factor moves a key of zeros.");
   } else if (const auto scale = reach(Change::scale)) {
@@ -252,9 +290,10 @@ SetAdvice advise(MatrixView<const double> keys, std::span<const double> offsets,
     if (verdict == Verdict::tied || verdict == Verdict::unselectable) needed.push_back(i);
   }
   if (needed.empty()) return advice;
-  const Given given = given_as_decided(keys, offsets, decided, options);
+  const Given given = given_as_decided(keys, offsets, decided);
+  const auto beside = beside_origin(keys, given, decided, options);
   executor.for_each(needed.size(), [&](std::size_t k) {
-    advice.keys[needed[k]] = advice_for(given, needed[k], decided.keys[needed[k]], options);
+    advice.keys[needed[k]] = advice_for(given, beside, needed[k], decided.keys[needed[k]], options);
   });
   std::vector<double> least(keys.rows, 0.0);
   for (const std::size_t i : needed) {

@@ -11,12 +11,12 @@
 #include <numeric>
 
 #include "core/run_pieces.h"
+#include "core/working_order.h"
 #include "keys/certify.h"
 #include "keys/exact.h"
 #include "keys/placed.h"
 #include "keys/products.h"
 #include "keys/search.h"
-#include "keys/spread_order.h"
 #include "keys/weight.h"
 #include "normscope/error.h"
 #include "normscope/keys.h"

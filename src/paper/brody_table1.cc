@@ -96,10 +96,11 @@ Figure trend(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
                   sphere, {}),
       trend_panel(runs, kWithScaling, "With LayerNorm: in the heads, mean over heads", in_heads, {}),
       trend_panel(runs, kWithoutScaling, "Without scaling: in the heads, mean over heads", in_heads, {})};
-  figure.caption = scale_caption(recipe) +
-                   "The paper shows the end of training only. What is unselectable after LayerNorm, its eps "
-                   "has taken off the sphere. " +
-                   seeds_caption(runs);
+  figure.caption =
+      scale_caption(recipe) +
+      "The paper shows the end of training only. What is unselectable after LayerNorm, its eps or float32 "
+      "has taken off the sphere. " +
+      seeds_caption(runs);
   return to_figure("selectability", "Unselectable keys while the language model learns", "", figure);
 }
 

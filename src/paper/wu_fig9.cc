@@ -57,7 +57,7 @@ Claim random_init() {
           "random init: least {} of a sample, mean {} over {} of {} tokens", least, mean,
           [](const Evidence& evidence) { return counted(evidence.plan.samples, "sample"); }, kTokens),
       .why =
-          "Word, position and type embeddings have equal variance and the type is common to all tokens, so that cosines lie around 1/3 already at random init: the figure is no effect of training alone.",
+          "Word, position and type embeddings have equal variance and the type is common to all tokens, so that cosines of about 1/3 are expected at random init already: that they are not negative does not by itself tell of training.",
       .holds = at_least(least, 0, "least cosine of a sample"),
       .granted = "the embeddings share a part, here the token type",
       .topic = "embeddings"};

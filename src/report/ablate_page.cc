@@ -154,6 +154,7 @@ struct AblationRow {
 struct ClaimRow {
   const std::string& name;
   const RetrievalChange& change;
+  const AblateResult::Settings& settings;
 
   static void describe(auto& visit, auto& self) {
     const RetrievalChange& change = self.change;
@@ -163,16 +164,18 @@ struct ClaimRow {
     visit("as trained", mean_text(change.trained), "over prompts");
     visit("changed", mean_text(change.changed), "over prompts");
     visit("difference (95 %)", change_text(change.difference), "prompt by prompt");
-    visit("verdict", change.verdict, "whether retrieval got worse");
+    visit("verdict", retrieval_words(change, self.settings),
+          "whether retrieval got worse, and by what margin");
   }
 };
 
 // "Removing the norm degrades sharp retrieval", row by row.
-void add_claims(ReportTable& table, const std::string& name, const std::vector<RetrievalChange>& changes) {
+void add_claims(ReportTable& table, const AblateRowResult& row, const AblateResult::Settings& settings) {
   table.title = "Claim: without the norm, retrieval that needs sharp attention gets worse";
+  if (!row.retrieval) return;
   std::vector<ClaimRow> rows;
-  rows.reserve(changes.size());
-  for (const RetrievalChange& change : changes) rows.push_back({name, change});
+  rows.reserve(row.retrieval->size());
+  for (const RetrievalChange& change : *row.retrieval) rows.push_back({row.name, change, settings});
   auto lines = table_of(rows);
   const bool headed = !table.rows.empty() && !lines.empty();
   table.rows.insert(table.rows.end(), lines.begin() + (headed ? 1 : 0), lines.end());
@@ -251,8 +254,8 @@ Page ablate_page(const AblateResult& result, const Ablation& ablation, const Mod
   page.title = fmt::format("{}: another norm in front of attention", about.model);
   page.verdict = result.verdict;
   page.paragraphs = result.notes;
-  for (std::size_t r = 1; r < ablation.rows.size(); ++r)
-    add_claims(page.claims, ablation.rows[r].name, retrieval_changes(ablation, r));
+  for (std::size_t r = 1; r < result.rows.size(); ++r)
+    add_claims(page.claims, result.rows[r], result.settings);
   page.figures = layer_figures(result, settings_text(result.made, about.model + " on " + about.text));
   page.tables = {{"Summary (hidden states: last layer; attention: mean over layers)", ablate_table(ablation)},
                  layer_table(result)};
@@ -271,7 +274,7 @@ RunView ablate_view(const AblateResult& result, const Provenance& made) {
   for (const AblateRowResult& row : result.rows) {
     if (rows.size() < RunView::most_rows) rows.push_back({result, row});
     if (row.retrieval && section.claims.rows.size() <= RunView::most_rows)
-      add_claims(section.claims, row.name, *row.retrieval);
+      add_claims(section.claims, row, result.settings);
   }
   view.beside = {"Models with another norm in front of attention", table_of(rows)};
   section.figures = layer_figures(result, settings_text(made, text.model + " on " + text.text));

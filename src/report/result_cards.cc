@@ -125,7 +125,7 @@ std::vector<Card> ablate_cards(const AblateResult& result) {
                 .badge = worse       ? Badge::holds
                          : not_worse ? Badge::fails
                                      : Badge::open,
-                .verdict = name_of(change.verdict)};
+                .verdict = retrieval_words(change, result.settings)};
       const std::string unit = change.measure == "gain" ? "nats" : "%";
       const double factor = change.measure == "gain" ? 1 : 100;
       Reading difference = measured("change", change.difference, unit, factor);

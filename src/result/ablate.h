@@ -161,4 +161,10 @@ struct AblateResult {
   }
 };
 
+// What the verdict on a change says, with the margin that it is held against: "no worse by 10 % of what it has above
+// chance", "no difference these 8 prompts can show".
+std::string retrieval_words(const RetrievalChange& change, const AblateResult::Settings& settings);
+// What each change does to retrieval, in sentences.
+std::string ablate_verdict(const AblateResult& result);
+
 }  // namespace normscope

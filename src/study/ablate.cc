@@ -219,45 +219,6 @@ std::vector<std::string> sentences_of(const AblatePlan& plan, const Ablation& ab
 
 }  // namespace
 
-std::string ablate_verdict(const AblateResult& result) {
-  std::string text;
-  for (const AblateRowResult& row : result.rows) {
-    if (!row.retrieval) continue;
-    std::string found;
-    const double tolerated = result.settings.tolerated;
-    const std::string margin = fmt::format("{:g} % of what it has above chance", 100 * tolerated);
-    struct Kind {
-      RetrievalVerdict verdict;
-      std::optional<bool> within;  // what is worse may be so by less than is tolerated
-      std::string words;
-    };
-    for (const auto& [verdict, within, words] :
-         {Kind{RetrievalVerdict::worse, false, "worse"},
-          Kind{RetrievalVerdict::worse, true, "worse, by less than " + margin},
-          Kind{RetrievalVerdict::not_worse, {}, "no worse by " + margin},
-          Kind{RetrievalVerdict::not_shown,
-               {},
-               fmt::format("no difference these {} prompts can show", result.settings.prompts)}}) {
-      std::vector<std::string> facts;
-      for (const RetrievalChange& change : *row.retrieval) {
-        if (change.verdict != verdict) continue;
-        if (within && *within != change.difference.above(-tolerated * (change.trained.mean - change.chance)))
-          continue;
-        facts.push_back(
-            fmt::format("{} {:.3g} → {:.3g}, {}", change.measure == "gain" ? "copy gain" : change.measure,
-                        change.trained.mean, change.changed.mean, change_text(change.difference)));
-      }
-      if (!facts.empty())
-        found += fmt::format("{}{} ({})", found.empty() ? "" : "; ", words, fmt::join(facts, "; "));
-    }
-    if (!found.empty()) text += fmt::format("{}{}: retrieval {}.", text.empty() ? "" : " ", row.name, found);
-  }
-  if (text.empty())
-    return "On the probe the model as trained does not retrieve beyond doubt (its interval reaches below "
-           "twice the chance, or a single prompt has none), so that a change cannot be judged.";
-  return text;
-}
-
 AblatePlan plan_ablate(const AblateOptions& options, const Context& context) {
   check_options(options);
   AblatePlan plan;

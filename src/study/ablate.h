@@ -66,9 +66,6 @@ struct AblateStudy {
 };
 AblateStudy run_ablate(const AblatePlan& plan, const Context& context);
 
-// What each change does to retrieval, in sentences, with the margin that *no worse* and *worse* are held against.
-std::string ablate_verdict(const AblateResult& result);
-
 // All of it.
 AblateStudy study_ablate(const AblateOptions& options, const Context& context);
 

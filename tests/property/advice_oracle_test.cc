@@ -164,10 +164,10 @@ TEST(KeyAdvice, OffsetsForAllMakeEveryKeySelectableThatHasNoEqual) {
   }
 }
 
-// Below full rank, on the coordinates that are kept: in a plane through the origin a multiple of a key stays in it.
-TEST(KeyAdvice, FactorsAreToldInAFlatThatHoldsTheOrigin) {
+// Below full rank: in a plane through the origin a multiple of a key stays in it, beside the origin none does.
+TEST(KeyAdvice, FactorsAreToldInFlatsThroughAndBesideTheOrigin) {
   Random random(22);
-  std::size_t seen = 0;
+  std::size_t seen[2] = {};
   for (int draw = 0; draw < 40; ++draw) {
     const std::size_t n = 6 + random.below(8);
     const Matrix<double> plane = whole_keys(random, n, 2);
@@ -179,29 +179,36 @@ TEST(KeyAdvice, FactorsAreToldInAFlatThatHoldsTheOrigin) {
         keys(i, 2) = plane(i, 0) + plane(i, 1) + height;
       }
       const KeyOptions options;
-      const KeySet set = decide_keys(keys.view(), {}, options, Executor(1));
+      const std::vector<double> offsets = draw % 2 == 0 ? std::vector<double>() : whole_offsets(random, n);
+      const KeySet set = decide_keys(keys.view(), offsets, options, Executor(1));
       if (set.rank != 2) continue;
-      const SetAdvice advice = advise(keys.view(), {}, set, options, Executor(1));
+      const SetAdvice advice = advise(keys.view(), offsets, set, options, Executor(1));
       for (std::size_t i = 0; i < n; ++i) {
         if (!advice.keys[i] || (keys(i, 0) == 0 && keys(i, 1) == 0)) continue;
         SCOPED_TRACE(testing::Message()
                      << "draw " << draw << ", key " << i << " of " << n << ", at " << height);
         const KeyAdvice& said = *advice.keys[i];
-        ASSERT_EQ(said.scale.has_value(), height == 0) << said.without;
-        if (height != 0) {
-          EXPECT_NE(said.without.find("beside the origin"), std::string::npos) << said.without;
-          continue;
-        }
-        ++seen;
+        ASSERT_TRUE(said.scale.has_value()) << said.without;
+        ++seen[height != 0];
         const double least = said.scale->least;
-        EXPECT_NE(scaled(keys, {}, i, std::max(1.0, down(least - 0x1p-23))), selectable);
-        EXPECT_EQ(scaled(keys, {}, i, up(least + 0x1p-23)), selectable);
+        if (height != 0) {
+          EXPECT_EQ(least, 1);
+          // So that the program finds the same, with its measure of rounding.
+          Matrix<double> changed = keys;
+          for (double& x : changed[i]) x *= said.scale->enough;
+          EXPECT_EQ(decide_keys(changed.view(), offsets, options, Executor(1)).keys[i].verdict, selectable);
+        }
+        EXPECT_NE(scaled(keys, offsets, i, std::max(1.0, down(least - 0x1p-23))), selectable);
+        EXPECT_EQ(scaled(keys, offsets, i, up(least + 0x1p-23)), selectable);
         ASSERT_FALSE(said.scale->witness.empty());
-        EXPECT_TRUE(wins(keys, {}, i, said.scale->witness, said.scale->enough, 0));
+        EXPECT_TRUE(wins(keys, offsets, i, said.scale->witness, said.scale->enough, 0));
+        EXPECT_TRUE(wins(keys, offsets, i, said.scale->witness, 10 * said.scale->enough, 0));
+        EXPECT_FALSE(said.scale->cover.empty());
       }
     }
   }
-  EXPECT_GT(seen, 50u);
+  EXPECT_GT(seen[0], 50u);
+  EXPECT_GT(seen[1], 50u);
 }
 
 TEST(KeyAdvice, KnownSets) {

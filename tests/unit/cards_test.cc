@@ -155,5 +155,34 @@ TEST(Cards, AScanHoldsOnlyIfEveryTokenCanBeSelected) {
   EXPECT_EQ(cards[2].verdict, "holds only if ties count: 2 of 10 tokens never lead alone in some of 8 sets");
 }
 
+// "Not worse" alone claims more than an interval can show.
+TEST(Cards, AChangeOfRetrievalIsToldWithItsMargin) {
+  AblateResult result;
+  result.settings.tolerated = 0.05;
+  result.settings.prompts = 16;
+  AblateRowResult& row = result.rows.emplace_back();
+  row.name = "rmsnorm";
+  const auto change = [](double low, double high, RetrievalVerdict verdict) {
+    return RetrievalChange{
+        "copy", {16, 0.9, 0.8, 1}, {16, 0.8, 0.7, 0.9}, {16, (low + high) / 2, low, high}, 0.1, verdict};
+  };
+  row.retrieval = {change(-0.03, 0.01, RetrievalVerdict::not_worse),
+                   change(-0.3, 0.1, RetrievalVerdict::not_shown),
+                   change(-0.03, -0.01, RetrievalVerdict::worse), change(-0.3, -0.1, RetrievalVerdict::worse),
+                   change(-0.3, 0.1, RetrievalVerdict::untestable)};
+  const std::vector<Card> cards = ablate_cards(result);
+  ASSERT_EQ(cards.size(), 5u);
+  EXPECT_EQ(cards[0].verdict, "no worse by 5 % of what it has above chance");
+  EXPECT_EQ(cards[0].badge, Badge::fails);
+  EXPECT_EQ(cards[1].verdict, "no difference these 16 prompts can show");
+  EXPECT_EQ(cards[1].badge, Badge::open);
+  EXPECT_EQ(cards[2].verdict, "worse, by less than 5 % of what it has above chance");
+  EXPECT_EQ(cards[3].verdict, "worse");
+  EXPECT_EQ(cards[4].badge, Badge::open);
+  EXPECT_TRUE(cards[4].verdict.starts_with("untestable"));
+  const std::string markup = card_html(cards[0], 3);
+  EXPECT_EQ(count(markup, "no worse by 5 %"), 1u) << markup;
+}
+
 }  // namespace
 }  // namespace normscope

@@ -156,6 +156,31 @@ TEST(CollapseStudy, TakesAModelThatWasOpened) {
                   {"9 tokens", "2 samples of 8"});
 }
 
+// Of one sample nothing is known beyond it, of two no interval: which curve ends lower must be so in each of them.
+TEST(CollapseStudy, TheVerdictSetsCurvesApartOnlyWhereSamplesDo) {
+  const auto verdict = [](const std::vector<double>& a, const std::vector<double>& b) {
+    const auto curve = [](const char* name, const std::vector<double>& ends) {
+      CollapseCurve result;
+      result.name = name;
+      result.layers.resize(2);
+      for (const double end : ends)
+        for (auto& layer : result.layers) layer.emplace_back().relative = end;
+      return result;
+    };
+    return collapse_verdict({curve("full", a), curve("causal", b)});
+  };
+  expect_mentions(verdict({0.1}, {0.2}),
+                  {"nearest to equal under full", "one sample", "another start may differ"});
+  expect_mentions(verdict({0.1, 0.2}, {0.2, 0.4}),
+                  {"nearest to equal under full", "differ by 0.1 and 0.2 in the two samples"});
+  for (const auto& told : {verdict({0.1, 0.3}, {0.4, 0.2}), verdict({0.1, 0.2, 0.3}, {0.4, 0.1, 0.3}),
+                           verdict({0.1, 0.2}, {0.1, 0.2})}) {
+    expect_mentions(told, {"samples do not tell apart", "full", "causal"});
+    EXPECT_EQ(told.find("nearest to equal under"), std::string::npos) << told;
+  }
+  expect_mentions(verdict({0.1, 0.11, 0.12}, {0.3, 0.31, 0.33}), {"nearest to equal under full", "95 %"});
+}
+
 TEST(CollapseStudy, SaysWhatCannotBe) {
   const auto refused = [](const CollapseOptions& options) {
     return message_of([&] { plan_collapse(options, std::nullopt, 0); });

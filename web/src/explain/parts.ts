@@ -176,7 +176,7 @@ export function certificate(key: number, testid: string): Part {
           'p',
           { class: 'note' },
           verdict === 'tied'
-            ? `${nameOf(key)} is tied: another key always scores as high.`
+            ? `${nameOf(key)} is tied: some other key always scores at least as high.`
             : `${nameOf(key)} is tied up to rounding: the last digit of its coordinates decides, and no query can.`,
         ),
       );

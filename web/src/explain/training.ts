@@ -94,7 +94,7 @@ export const majority: Section = {
         ),
       ),
       paragraph(
-        'The paper trains this in d = 8 and finds two things. Queries do turn to 1: the angle falls with LayerNorm and not without. And training without projection needs 3 times as many steps: this rests on code that made the norm without projection d times too small. At equal scale it learns as fast, or faster.',
+        'The paper trains this in d = 8 and finds two things: queries turn to 1 with LayerNorm and not without, and training without projection needs 3 times as many steps. The second rests on code that made the norm without projection d times too small; the third curve has it at equal scale. A run here is of one seed, which settles neither: normscope paper --only fig2 compares several, seed by seed, with intervals.',
       ),
       html('div', { class: 'buttons' }, toggle),
       seeds.element,

@@ -313,14 +313,16 @@ const view: View = {
 
     function showCounts(set: KeySet): void {
       counts.replaceChildren(
-        ...(['selectable', 'tied', 'unselectable'] as const).map(kind =>
-          html(
-            'div',
-            { class: kind },
-            html('dt', {}, kind),
-            html('dd', { 'data-testid': `count-${kind}` }, String(set.counts[kind])),
+        ...(['selectable', 'tied', 'unselectable', 'undecided'] as const)
+          .filter(kind => kind !== 'undecided' || set.counts[kind] > 0)
+          .map(kind =>
+            html(
+              'div',
+              { class: kind },
+              html('dt', {}, kind),
+              html('dd', { 'data-testid': `count-${kind}` }, String(set.counts[kind])),
+            ),
           ),
-        ),
       );
     }
 
@@ -352,11 +354,12 @@ const view: View = {
         set.keys.flatMap((key, i) => (stateOf(key) === state ? [listed().labels[i]!] : []));
       const hidden = named('unselectable'),
         tied = named('tied'),
-        nearly = named('tied up to rounding');
+        nearly = named('tied up to rounding'),
+        undecided = named('undecided');
       const list = (names: string[]) =>
         names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
       const parts: string[] = [];
-      if (hidden.length === 0 && tied.length === 0 && nearly.length === 0)
+      if (named('selectable').length === n)
         parts.push(
           n === 1
             ? 'One key alone is always selected.'
@@ -371,6 +374,10 @@ const view: View = {
       if (nearly.length > 0)
         parts.push(
           `${list(nearly)} ${nearly.length === 1 ? 'is' : 'are'} tied up to rounding: the last digits of the keys decide, not a query.`,
+        );
+      if (undecided.length > 0)
+        parts.push(
+          `${list(undecided)} ${undecided.length === 1 ? 'is' : 'are'} undecided: rational arithmetic would need more than it may take here.`,
         );
       if (undefinedRows > 0)
         parts.push(

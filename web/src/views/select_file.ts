@@ -85,7 +85,7 @@ export function drawShadow(figure: SVGSVGElement, { flat, set }: FileAnswer): vo
     room = 250;
   const furthest = Math.max(1e-300, ...flat.flat().map(Math.abs));
   figure.setAttribute('viewBox', `0 0 ${size} ${size}`);
-  const marks = { selectable: 'var(--colour-1)', tied: 'var(--colour-5)', unselectable: 'none' };
+  const marks = { selectable: 'var(--colour-1)', tied: 'var(--colour-5)', unselectable: 'none', undecided: 'none' };
   figure.replaceChildren(
     svg('line', { x1: 20, y1: size / 2, x2: size - 20, y2: size / 2, class: 'axis' }),
     svg('line', { x1: size / 2, y1: 20, x2: size / 2, y2: size - 20, class: 'axis' }),
@@ -98,7 +98,7 @@ export function drawShadow(figure: SVGSVGElement, { flat, set }: FileAnswer): vo
           cy: size / 2 - (y! / furthest) * room,
           r: 4.5,
           fill: marks[verdict],
-          stroke: verdict === 'unselectable' ? 'var(--colour-2)' : marks[verdict],
+          stroke: marks[verdict] === 'none' ? 'var(--colour-2)' : marks[verdict],
           'stroke-width': 1.5,
         },
         svg('title', {}, `${fileLabel(i)}: ${verdict}`),

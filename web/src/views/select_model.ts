@@ -14,7 +14,7 @@ export interface Setting {
 }
 
 export interface KeyVerdict {
-  verdict: 'selectable' | 'tied' | 'unselectable';
+  verdict: 'selectable' | 'tied' | 'unselectable' | 'undecided';
   robust: boolean;
   margin: number;
   depth: number;
@@ -27,7 +27,7 @@ export interface KeyVerdict {
 
 // A verdict that numbers rounding to the same ones could change is a tie as far as anyone can tell.
 export function stateOf({ verdict, robust }: KeyVerdict): KeyVerdict['verdict'] | 'tied up to rounding' {
-  return verdict !== 'tied' && !robust ? 'tied up to rounding' : verdict;
+  return verdict === 'tied' || verdict === 'undecided' || robust ? verdict : 'tied up to rounding';
 }
 
 export interface KeySet {

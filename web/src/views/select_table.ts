@@ -44,6 +44,7 @@ function certificate(key: KeyVerdict, labels: string[]): string {
   if (key.verdict === 'selectable')
     return labels.length === 1 ? 'The only key: every query selects it.' : `Query ${query()} scores it highest.`;
   if (key.verdict === 'unselectable') return mixture();
+  if (key.verdict === 'undecided') return 'None: rational arithmetic would need more than it may take here.';
   const others = key.tiedWith
     .slice(0, most)
     .map(index => labels[index])

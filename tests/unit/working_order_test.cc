@@ -1,4 +1,4 @@
-#include "keys/spread_order.h"
+#include "core/working_order.h"
 
 #include <gtest/gtest.h>
 
@@ -33,6 +33,32 @@ TEST(SpreadOrder, AtAnyTimeTheShareDoneIsTheShareOfTheWork) {
       }
     }
   }
+}
+
+TEST(WorkingOrder, LargePiecesComeFirstAndTheRestIsSpread) {
+  // Two of a tenth of all each, and a thousand small ones that get harder unbeknown to their costs.
+  std::vector<double> costs(1000, 0.8);
+  costs.push_back(100);
+  costs.insert(costs.begin(), 101);
+  const std::vector<std::size_t> order = working_order(costs, 4);
+  ASSERT_EQ(order.size(), costs.size());
+  EXPECT_EQ(order[0], 0u);
+  EXPECT_EQ(order[1], 1001u);
+  std::vector<std::size_t> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) ASSERT_EQ(sorted[i], i);
+  double all = 0, half = 0;
+  for (std::size_t turn = 2; turn < order.size(); ++turn) {
+    const auto takes = static_cast<double>(order[turn] * order[turn]);
+    all += takes;
+    if (turn < 2 + 500) half += takes;
+  }
+  EXPECT_NEAR(half / all, 0.5, 0.02);
+}
+
+TEST(WorkingOrder, FewPiecesAreTakenBySize) {
+  EXPECT_EQ(working_order(std::vector<double>{1, 3, 2, 3}, 2), (std::vector<std::size_t>{1, 3, 2, 0}));
+  EXPECT_TRUE(working_order({}, 8).empty());
 }
 
 }  // namespace
