@@ -1,6 +1,8 @@
 #include "arrays.h"
 
+#include <bit>
 #include <string>
+#include <vector>
 
 #include "normscope/tensor_file.h"
 
@@ -38,13 +40,74 @@ void require_here(const py::handle& object, const std::string& what) {
                           (place.empty() ? "" : " (" + place + ")") + "; give " + what + ".cpu() instead");
 }
 
-py::array view(py::object object, const std::string& what) {
+// bfloat16 comes as such (ml_dtypes, used by JAX) or under the name PyTorch gives it.
+bool holds_bfloat16(const py::handle& object) {
+  return py::hasattr(object, "dtype") && name_of_dtype(object).ends_with("bfloat16");
+}
+
+// What lies in a capsule "dltensor" of DLPack, of which NumPy takes all but bfloat16.
+struct ExportedTensor {
+  void* data;
+  std::int32_t device_kind, device;
+  std::int32_t axes;
+  std::uint8_t kind, bits;
+  std::uint16_t lanes;
+  std::int64_t *shape, *strides;  // strides in numbers; null: C order
+  std::uint64_t offset;           // of the first number from data, in bytes
+};
+constexpr std::uint8_t kBfloat = 4;
+
+// The numbers of bfloat16 in C order, as float32; none if it holds something else. The capsule lets go of the tensor when it goes itself.
+py::object bfloat16_from(const py::object& object) {
+  const py::object capsule = object.attr("__dlpack__")();
+  const auto* tensor = static_cast<const ExportedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  if (tensor == nullptr) throw py::error_already_set();
+  if (tensor->kind != kBfloat || tensor->bits != 16 || tensor->lanes != 1 || !is_here(tensor->device_kind) ||
+      tensor->axes < 0)
+    return py::none();
+  const auto axes = static_cast<std::size_t>(tensor->axes);
+  const std::vector<py::ssize_t> shape(tensor->shape, tensor->shape + axes);
+  py::array_t<float> array(shape);
+  std::vector<std::int64_t> place(axes, 0);
+  const auto* first =
+      reinterpret_cast<const std::uint16_t*>(static_cast<const std::byte*>(tensor->data) + tensor->offset);
+  float* to = array.mutable_data();
+  for (py::ssize_t i = 0; i < array.size(); ++i) {
+    std::int64_t from = tensor->strides == nullptr ? i : 0;
+    if (tensor->strides != nullptr)
+      for (std::size_t axis = 0; axis < axes; ++axis) from += place[axis] * tensor->strides[axis];
+    to[i] = std::bit_cast<float>(std::uint32_t{first[from]} << 16U);
+    for (std::size_t axis = axes; axis-- > 0 && ++place[axis] == shape[axis];) place[axis] = 0;
+  }
+  return array;
+}
+
+struct View {
+  py::array array;
+  bool bfloat16;  // before it was viewed
+};
+
+View view_through_dlpack(const py::object& object, const std::string& what) {
+  try {
+    return {py::module_::import("numpy").attr("from_dlpack")(object).cast<py::array>(),
+            holds_bfloat16(object)};
+  } catch (const py::error_already_set& failure) {
+    if (failure.matches(PyExc_KeyboardInterrupt) || failure.matches(PyExc_MemoryError)) throw;
+    const py::object numbers = bfloat16_from(object);
+    if (!numbers.is_none()) return {numbers.cast<py::array>(), true};
+    throw py::type_error(what + " cannot be read through DLPack (" +
+                         py::str(failure.value()).cast<std::string>() + "); give it as an array of NumPy");
+  }
+}
+
+View view(py::object object, const std::string& what) {
   const py::module_ numpy = py::module_::import("numpy");
   const py::object masked = numpy.attr("ma");
   if (py::isinstance(object, masked.attr("MaskedArray")) && masked.attr("is_masked")(object).cast<bool>()) {
     throw py::value_error(what + " has masked entries; give an array of only those rows that count");
   }
-  if (py::isinstance<py::array>(object)) return object.cast<py::array>();
+  const bool bfloat16 = holds_bfloat16(object);
+  if (py::isinstance<py::array>(object)) return {object.cast<py::array>(), bfloat16};
   require_here(object, what);
   // A tensor that records gradients refuses to be viewed.
   if (py::hasattr(object, "detach")) object = object.attr("detach")();
@@ -54,14 +117,9 @@ py::array view(py::object object, const std::string& what) {
     object = object.attr("float")();
   }
   if (!py::hasattr(object, "__array__") && py::hasattr(object, "__dlpack__")) {
-    return numpy.attr("from_dlpack")(object).cast<py::array>();
+    return view_through_dlpack(object, what);
   }
-  return numpy.attr("asarray")(object).cast<py::array>();
-}
-
-// bfloat16 comes as such (ml_dtypes, used by JAX) or under the name PyTorch gives it.
-bool holds_bfloat16(const py::handle& object) {
-  return py::hasattr(object, "dtype") && name_of_dtype(object).ends_with("bfloat16");
+  return {numpy.attr("asarray")(object).cast<py::array>(), bfloat16};
 }
 
 // What the numbers were rounded to; integers that float64 holds exactly count as float64.
@@ -87,9 +145,11 @@ DType rounding_of(const py::array& array, const std::string& what) {
 }  // namespace
 
 Numbers numbers_from(const py::object& object, const std::string& what) {
-  const py::array array = view(object, what);
-  const DType rounding = holds_bfloat16(object) ? DType::bfloat16 : rounding_of(array, what);
-  const auto values = array.attr("astype")("float64", py::arg("order") = "C", py::arg("copy") = false);
+  const auto [array, bfloat16] = view(object, what);
+  const DType rounding = bfloat16 ? DType::bfloat16 : rounding_of(array, what);
+  // In C order, of this machine's bytes, where doubles may lie.
+  const auto values =
+      py::module_::import("numpy").attr("require")(array, "float64", py::make_tuple("C", "A"));
   const char* precision = name_of(rounding == DType::bfloat16 ? DType::float32 : rounding);
   return {values.cast<Doubles>(), rounding, unit_roundoff(rounding), smallest_rounding(rounding),
           py::dtype(precision)};

@@ -270,11 +270,37 @@ CardedPage page_of(const Held& held) {
   return std::move(*page);
 }
 
-// (verdict, paragraphs, [(title, caption, markup)]); of a page over runs those of its sections, too.
+void add_table(py::list& tables, const ReportTable& table) {
+  if (table.rows.size() < 2) return;  // a header alone
+  py::list rows;
+  for (const auto& each : table.rows) {
+    py::list row;
+    for (const std::string& cell : each) row.append(text_of(cell));
+    rows.append(row);
+  }
+  tables.append(py::make_tuple(text_of(table.title), text_of(table.note), rows));
+}
+
+void add_cards(py::list& tables, const std::vector<Card>& cards) {
+  ReportTable table;
+  table.rows = {{"", "what was asked", "verdict"}};
+  for (const Card& card : cards)
+    table.rows.push_back(
+        {card.where, card.sentence, card.verdict.empty() ? word_of(card.badge) : card.verdict});
+  add_table(tables, table);
+}
+
+// (verdict, paragraphs, tables before the figures, [(title, caption, markup)], tables after them), a table being (title, note, rows), the
+// header first; of a page over runs those of its sections, too.
 py::tuple shown(const Held& held) {
   const CardedPage page = page_of(held);
-  py::list paragraphs, figures;
+  py::list paragraphs, before, figures, after;
+  add_cards(before, page.score.cards);
+  for (const auto& cards : page.section_cards) add_cards(before, cards);
+  for (const ReportTable& table : page.above) add_table(before, table);
   const auto add = [&](const auto& part) {
+    add_table(before, part.claims);
+    for (const ReportTable& table : part.tables) add_table(after, table);
     for (const std::string& each : part.paragraphs) paragraphs.append(text_of(each));
     for (const Figure& each : part.figures)
       figures.append(py::make_tuple(text_of(each.title), text_of(each.caption),
@@ -286,7 +312,7 @@ py::tuple shown(const Held& held) {
     add(section);
     if (verdict.empty()) verdict = section.verdict;
   }
-  return py::make_tuple(text_of(verdict), paragraphs, figures);
+  return py::make_tuple(text_of(verdict), paragraphs, before, figures, after);
 }
 
 void report(const Held& held, const std::filesystem::path& path) {

@@ -287,10 +287,23 @@ Example:
 ['selectable', 'selectable', 'unselectable']
 )";
 
+constexpr const char* kKeySet = R"(The verdicts over one set of keys; arrays have one entry per key.
+
+Example:
+
+>>> import normscope
+>>> found = normscope.decide_keys([[1., 0], [-1, 0], [0, 0]])
+>>> found.counts["selectable"], found.margin.round(9).tolist()
+(2, [1.0, 1.0, 0.0])
+>>> indices, weights = found.covers[2]
+>>> indices.tolist(), weights.tolist()
+([0, 1], [0.5, 0.5])
+)";
+
 }  // namespace
 
 void add_keys(py::module_& module) {
-  py::class_<KeyArrays>(module, "KeySet", "The verdicts over one set of keys; arrays have one entry per key.")
+  py::class_<KeyArrays>(module, "KeySet", kKeySet)
       .def_readonly("n", &KeyArrays::n, "number of keys")
       .def_readonly("d", &KeyArrays::d, "their dimension")
       .def_readonly("rank", &KeyArrays::rank, "dimension of the affine hull the verdicts were decided in")

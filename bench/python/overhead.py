@@ -121,7 +121,7 @@ def monitoring(steps=400):
 
 def interrupting():
     """(seconds from Ctrl-C to KeyboardInterrupt at worst, in which call)"""
-    return max((interrupts.interrupted(call)[1], name) for name, call in interrupts.LONG_CALLS.items())
+    return max((interrupts.interrupted(call, wait=0.5)[1], name) for name, call in interrupts.LONG_CALLS.items())
 
 
 def main():

@@ -60,7 +60,7 @@ def by_distance(bias: Any) -> Any:
     """heads × (2n − 1), by j − i + n − 1, of what is added to the scores of one text, heads × n × n."""
     values = numbers(bias[0])
     if len(bias) != 1 or values.shape[1] != values.shape[2] or np.any(values < _FAR) or not np.array_equal(
-            values[:, 1:, 1:], values[:, :-1, :-1]):
+            values[:, 1:, 1:], values[:, :-1, :-1], equal_nan=True):  # what is none is told by the scan
         raise ValueError(_OFFSETS)
     return np.concatenate([values[:, -1, :-1], values[:, 0]], axis=1)
 
@@ -88,12 +88,20 @@ class Attention:
         self._normed: list[tuple[Any, Any]] = []
         self._current: Any = None
         self._bias: tuple[Any, Any] = (None, None)
-        self.sliding = 0
+        self.slides: set[int] = set()  # of layers, how many tokens each sees; 0: all
         self.causal: bool | None = None
 
     @property
     def watching(self) -> bool:
         return bool(self._hooks)
+
+    def sliding(self, longest: int) -> int:
+        """How many tokens all layers see of texts of that length; 0: all."""
+        found = {each if 0 < each < longest else 0 for each in self.slides}
+        if len(found) > 1:
+            raise ValueError("layers of this model see windows of different lengths, which a live scan does not know; "
+                             f"give it texts of at most {min(each for each in found if each)} tokens")
+        return found.pop() if found else 0
 
     def begin(self, before: Callable[..., None]) -> None:
         """before: called when a pass begins, as a hook is."""
@@ -130,6 +138,12 @@ class Attention:
         original = getattr(module, name)
         setattr(module, name, made)
         self._undo.append(lambda: setattr(module, name, original))
+
+    def _replace_item(self, interface: Any, name: str, made: Any) -> None:
+        # transformers looks at what was set here before what was registered, so that nothing may stay.
+        before = getattr(interface, "_local_mapping", interface).get(name)
+        interface[name] = made
+        self._undo.append(lambda: interface.__delitem__(name) if before is None else interface.__setitem__(name, before))
 
     # ---- norms
 
@@ -199,9 +213,7 @@ class Attention:
                 followed = True
         if followed:
             for name in list(interface):
-                original = interface[name]
-                interface[name] = self._on_its_way(original, own)
-                self._undo.append(lambda name=name, original=original: interface.__setitem__(name, original))  # type: ignore[misc]
+                self._replace_item(interface, name, self._on_its_way(interface[name], own))
         return followed
 
     def _on_its_way(self, attend: Any, own: set[int]) -> Any:
@@ -224,7 +236,7 @@ class Attention:
                 _require_mask(value)
         if self.causal is None:
             self.causal = bool(kwargs["is_causal"] if kwargs.get("is_causal") is not None else getattr(module, "is_causal", False))
-        self.sliding = int(kwargs.get("sliding_window") or self.sliding or 0)
+        self.slides.add(int(kwargs.get("sliding_window") or 0))
         self._seen(module, query, key, query.shape[1], key.shape[1], float(scale), self._offsets(bias))
 
     def _offsets(self, bias: Any) -> Any:
@@ -272,7 +284,7 @@ class Attention:
                 self._follow_pair(each, names, heads, _attribute(each, _KEY_HEADS, heads))
             causal = getattr(each, "is_causal", None)
             self.causal = bool(names[0] == "c_attn" or hasattr(rotation, "apply_rotary_pos_emb") if causal is None else causal)
-            self.sliding = int(getattr(getattr(each, "config", None), "sliding_window", None) or 0)
+            self.slides.add(int(getattr(getattr(each, "config", None), "sliding_window", None) or 0))
             followed = True
         return followed
 
@@ -319,7 +331,7 @@ class Attention:
             raise ValueError(_OFFSETS)
         self.causal = getattr(config, "attention_dir", "causal") == "causal"
         inner = getattr(getattr(self.model, "original_model", None), "config", None)
-        self.sliding = int(getattr(inner, "sliding_window", None) or 0)
+        self.slides.add(int(getattr(inner, "sliding_window", None) or 0))
         names = {"keys": pattern + "k", "queries": pattern + "q"}
         bridges = [each for each in _attention_in(modules) if _is_bridge(each)]
         if not bridges:

@@ -2,15 +2,20 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
+import sys
 import time
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _core
-from ._watch import Trace
+from ._attention import is_tensor
+from ._watch import _POINTS, Trace
+
+_LOGGER = logging.getLogger("normscope")
 
 
 class Monitor:
@@ -26,6 +31,10 @@ class Monitor:
     out        a run directory, of which `normscope serve DIR` draws the curves while they grow: a line for every layer
     writer     a TensorBoard SummaryWriter, or anything with add_scalar(name, value, step)
     call       called with each row: a dict
+
+    The sample goes to where the model is. Modules of a model that were in training mode are in it again afterwards, others are not. Of the
+    processes of a distributed training only the first looks. Numbers that are none any more do not end a training: the row then has
+    `trouble`, a sentence, in place of the layers.
 
     Each row tells the step, the seconds it took, and for each layer (layer.3.…): the share of tokens that no query can
     select before the norm, after it and in the heads (before, model, head), the least margin of a key that can be selected in
@@ -53,12 +62,19 @@ class Monitor:
         self._file, self.writer, self.call, self.threads = None if log is None else os.fspath(log), writer, call, threads
         self.history: list[dict[str, Any]] = []
         self._trace = Trace(model, **watched)
+        self._last: int | None = None
         about = {"model": type(model).__name__, "every": every, "tokens": tokens}
-        self._kept = None if out is None else _core.MonitorLog(os.fspath(out), json.dumps(about))
+        self._kept = None if out is None or not _is_first_process() else _core.MonitorLog(os.fspath(out), json.dumps(about))
 
     def __call__(self, step: int) -> dict[str, Any] | None:
         """After a step of the training: the row, or None if it is not time for a look."""
-        return self.look(step) if step % self.every == 0 else None
+        return self.look(step) if step % self.every == 0 and _is_first_process() else None
+
+    def _after(self, step: int) -> None:
+        # Batches whose gradients are accumulated are of one step.
+        if step != self._last:
+            self._last = step
+            self(step)
 
     def look(self, step: int) -> dict[str, Any]:
         """Now, whatever the step."""
@@ -70,29 +86,37 @@ class Monitor:
         return row
 
     def _run(self) -> None:
-        training = getattr(self.model, "training", False)
-        if training:
-            self.model.eval()
+        training = [module for _, module in self.model.named_modules() if getattr(module, "training", False)]
+        sample = _beside(self.sample, self.model)
+        for module in training:
+            module.training = False
         try:
             with _without_gradients(), self._trace:
-                if isinstance(self.sample, dict) or hasattr(self.sample, "keys"):
-                    self.model(**self.sample)
-                elif isinstance(self.sample, (tuple, list)):
-                    self.model(*self.sample)
+                if isinstance(sample, dict):
+                    self.model(**sample)
+                elif isinstance(sample, (tuple, list)):
+                    self.model(*sample)
                 else:
-                    self.model(self.sample)
+                    self.model(sample)
         finally:
-            if training:
-                self.model.train()
+            for module in training:
+                module.training = True
 
     def _measured(self) -> dict[str, Any]:
         self._trace.clear()
-        self._run()
-        given = self._trace._given(None, None, None, self.tokens)
-        self._trace.clear()
-        answer = _core.scan_trace(given, {}, self.threads, "", None)
-        result = json.loads(answer.json(-1))
-        return _by_layer(result, given["windows"])
+        try:
+            self._run()
+            given = self._trace._given(None, None, None, self.tokens)
+        finally:
+            self._trace.clear()
+        try:
+            answer = _core.scan_trace(given, {}, self.threads, "", None)
+        except ValueError as error:
+            if all(_are_numbers(layer) for window in given["windows"] for layer in window["layers"]):
+                raise
+            _LOGGER.warning("%s", error)
+            return {"trouble": str(error)}
+        return _by_layer(json.loads(answer.json(-1)), given["windows"])
 
     def _tell(self, row: dict[str, Any]) -> None:
         if self._file is not None:
@@ -102,7 +126,7 @@ class Monitor:
             self._kept.append("".join(map(_line, _rows_of_layers(row))))
         if self.writer is not None:
             for name, value in row.items():
-                if name != "step" and value is not None:
+                if name != "step" and isinstance(value, (int, float)):
                     self.writer.add_scalar(f"normscope/{name}", value, row["step"])
         if self.call is not None:
             self.call(row)
@@ -110,11 +134,11 @@ class Monitor:
     # ---- the Trainer of transformers asks for these by name, and for any other event
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self(state.global_step)
+        self._after(state.global_step)
 
     # Lightning's
     def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
-        self(trainer.global_step)
+        self._after(trainer.global_step)
 
     @property
     def state_key(self) -> str:
@@ -133,10 +157,33 @@ def _nothing(*_: Any, **__: Any) -> Any:
     return None
 
 
+def _is_first_process() -> bool:
+    """Of a training that several processes share, as torch.distributed says, or what started them."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return bool(distributed.get_rank() == 0)
+    return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK"))
+
+
+def _beside(sample: Any, model: Any) -> Any:
+    """The sample with its tensors where the model's first parameter is; what is like a dict as one."""
+    device = getattr(next(iter(model.parameters()), None), "device", None) if hasattr(model, "parameters") else None
+    known = device is not None and getattr(device, "type", "") != "meta"  # there, weights are brought when they are needed
+
+    def moved(value: Any) -> Any:
+        return value.to(device) if known and is_tensor(value) and hasattr(value, "to") else value
+
+    if isinstance(sample, dict) or hasattr(sample, "keys"):
+        return {name: moved(sample[name]) for name in sample.keys()}
+    return type(sample)(map(moved, sample)) if type(sample) in (tuple, list) else moved(sample)
+
+
+def _are_numbers(layer: dict[str, Any]) -> bool:
+    return all(layer[part] is None or bool(np.isfinite(layer[part]).all()) for part in (*_POINTS, "offsets"))
+
+
 class _without_gradients:
     def __enter__(self) -> None:
-        import sys
-
         torch = sys.modules.get("torch")
         self._guard = None if torch is None else torch.no_grad()
         if self._guard is not None:

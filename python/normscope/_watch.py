@@ -58,7 +58,17 @@ class _Pass:
 
 
 class Trace:
-    """What `watch` saw; made by it."""
+    """What `watch` saw; made by it.
+
+    >>> with normscope.watch(live_model) as trace:
+    ...     _ = live_model(**batch)
+    >>> trace.points[:2]
+    ['layer.0.attn.norm.in', 'layer.0.attn.norm.out']
+    >>> trace["layer.0.attn.key"].shape == trace.point("layer.0.attn.query", text=0).shape
+    True
+    >>> trace.scan().windows[0].layers[0].layer
+    0
+    """
 
     def __init__(self, model: Any, *, keys: str | None = None, queries: str | None = None, norms: str | None = None,
                  heads: int | None = None, key_heads: int | None = None, causal: bool | None = None) -> None:
@@ -184,7 +194,8 @@ class Trace:
         return {
             "model": str(getattr(config, "_name_or_path", "") or type(self.model).__name__),
             "family": str(getattr(config, "model_type", "") or type(self.model).__name__), "width": width,
-            "text": "text" if text is None else str(text)[:60], "causal": self.causal, "window": self._attention.sliding,
+            "text": "text" if text is None else str(text)[:60], "causal": self.causal,
+            "window": self._attention.sliding(max(len(window["ids"]) for window in windows)),
             "tokens": [[str(each) for each in row] for row in spelled], "windows": windows,
         }
 

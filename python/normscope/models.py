@@ -51,7 +51,13 @@ class Tokenizer:
 
 
 class Passed:
-    """What a forward pass gave: tokens (n × d, after the last layer and norm), logits or None, and a trace by name."""
+    """What a forward pass gave: tokens (n × d, after the last layer and norm), logits or None, and a trace by name.
+
+    >>> import normscope
+    >>> passed = normscope.open_model("model").forward([1, 2, 3], trace="layer.0.out")
+    >>> passed["layer.0.out"].shape == passed.tokens.shape
+    True
+    """
 
     def __init__(self, tokens: Any, logits: Any, trace: dict[str, Any]) -> None:
         self.tokens, self.logits, self.trace = tokens, logits, trace

@@ -7,8 +7,8 @@ import weakref
 
 from . import _core
 
-# Figures of a notebook cell; beyond that the page is for `report`.
-_MOST_MARKUP = 3_000_000
+# Figures of a notebook cell, and rows of its tables; beyond that the page is for `report`.
+_MOST_MARKUP, _MOST_ROWS = 3_000_000, 20
 
 
 def _short(value, most=60):
@@ -38,7 +38,13 @@ def _plain(value):
 
 
 class Fields:
-    """A part of a result: its fields are attributes; lists of numbers are NumPy arrays."""
+    """A part of a result: its fields are attributes; lists of numbers are NumPy arrays.
+
+    >>> import normscope
+    >>> cell = normscope.heatmap(n=4, d=3, draws=5).cells[0]
+    >>> (cell.n, cell.to_dict()["d"])
+    (4, 3)
+    """
 
     _fields = ()
     _result = False
@@ -57,15 +63,32 @@ class Fields:
         return f"{type(self).__name__}({', '.join(f'{name}={_short(value)}' for name, value in self._items())})"
 
 
+def _remove(directory, process):
+    if os.getpid() == process:  # not a child of it, which has a copy of the result
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 class Result(Fields):
-    """What a question answers. Fields are attributes, read when the first is asked for."""
+    """What a question answers. Fields are attributes, read when the first is asked for.
+
+    >>> import json, normscope
+    >>> result = normscope.heatmap(n="4:8:4", d=3, draws=5)
+    >>> (result.command, result.draws, json.loads(result.to_json())["draws"])
+    ('heatmap', 5, 5)
+    >>> [row["n"] for row in result.table(library="none")]
+    [4, 8]
+    >>> result.save("heatmap")
+    >>> normscope.load_run("heatmap").cells[1].n
+    8
+    >>> result.report("heatmap.html")
+    """
 
     _result = True
 
     def __init__(self, answer, temporary=None):
         self._answer, self._temporary = answer, temporary
         if temporary is not None:  # its files last as long as the result
-            weakref.finalize(self, shutil.rmtree, temporary, True)
+            weakref.finalize(self, _remove, temporary, os.getpid())
 
     def __getattr__(self, name):
         # Only what is not there yet comes here.
@@ -120,16 +143,32 @@ class Result(Fields):
         self._answer.report(os.fspath(path))
 
     def _repr_html_(self):
-        verdict, paragraphs, figures = self._answer.shown()
+        verdict, paragraphs, before, figures, after = self._answer.shown()
         parts, size = [f"<p><b>{html.escape(verdict)}</b></p>"] if verdict else [], 0
         parts += [f"<p>{html.escape(each)}</p>" for each in paragraphs[:1]]
+        parts += [_table_markup(*each) for each in before]
         for title, caption, markup in figures:
             size += len(markup)
             if size > _MOST_MARKUP:
                 parts.append("<p>More figures are in the page that report(path) writes.</p>")
                 break
             parts.append(f"<figure><h4>{html.escape(title)}</h4>{markup}<figcaption>{html.escape(caption)}</figcaption></figure>")
+        parts += [_table_markup(*each) for each in after]
         return '<div class="normscope">' + "".join(parts) + "</div>"
+
+
+def _table_markup(title, note, rows):
+    """Its first rows."""
+    def row(cells, kind):
+        return "<tr>" + "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in cells) + "</tr>"
+
+    shown = rows[1:1 + _MOST_ROWS]
+    markup = f"<h4>{html.escape(title)}</h4>" if title else ""
+    markup += f"<p>{html.escape(note)}</p>" if note else ""
+    markup += f"<table><thead>{row(rows[0], 'th')}</thead><tbody>{''.join(row(each, 'td') for each in shown)}</tbody></table>"
+    if len(shown) < len(rows) - 1:
+        markup += f"<p>{len(shown)} of {len(rows) - 1} rows; the page that report(path) writes has all.</p>"
+    return markup
 
 
 def _copy_run(source, target):
@@ -217,7 +256,8 @@ def _frame(rows, library):
             if library is not None:
                 raise ImportError(f"table(library={name!r}) needs {name}, which is not installed; library='none' gives a list of dicts") from None
             continue
-        return module.DataFrame(rows)
+        # polars takes the types of columns from the first hundred rows, if it is not told otherwise.
+        return module.DataFrame(rows, infer_schema_length=None) if name == "polars" else module.DataFrame(rows)
     return rows
 
 

@@ -1,4 +1,5 @@
 # Written by scripts/python-stubs from what options and results say of themselves; do not edit.
+from collections.abc import Iterator, KeysView
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -531,6 +532,8 @@ class MasksResult(Result):
     masks: list[MaskResult]  # one entry per mask, in the order given
     def __getitem__(self, name: str) -> Any: ...
     def __contains__(self, name: object) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def keys(self) -> KeysView[str]: ...
 
 
 class MeanResult(Fields):

@@ -1,11 +1,11 @@
 """Whatever is given, a sentence and never a crash; Ctrl-C, threads, forks, and memory that does not grow."""
 import array
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import threading
-import time
 import unittest
 
 import numpy as np
@@ -138,19 +138,8 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(interrupts.interrupted(call)[0], "stopped", call)
 
     def test_the_interpreter_goes_on_meanwhile(self):
-        ticks, going = [], True
-
-        def tick():
-            while going:
-                ticks.append(time.monotonic())
-                time.sleep(0.01)
-
-        thread = threading.Thread(target=tick)
-        thread.start()
-        normscope.heatmap(n=[40], d=[8], draws=500, threads=1)
-        going = False
-        thread.join()
-        self.assertGreater(len(ticks), 5)
+        ticks = interrupts.ticks_during(lambda size: lambda: normscope.heatmap(n=[40], d=[8], draws=500 * size, threads=1))
+        self.assertGreater(ticks, 5)
 
     def test_threads_ask_at_once(self):
         expected = normscope.keys(SQUARE).sets[0].counts.to_dict()
@@ -198,6 +187,18 @@ class Hostile(unittest.TestCase):
         _, status = os.waitpid(child, 0)
         other.join()
         self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+
+    def test_a_child_leaves_the_files_of_its_parents_results(self):
+        result = normscope.train.majority(steps=1, samples=100, classes=3, length=4, margin=1)
+        kept = pathlib.Path(result._answer.directory)
+        child = os.fork()
+        if child == 0:
+            del result
+            os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertTrue((kept / "results.json").exists())
+        del result
+        self.assertFalse(kept.exists())
 
     def test_the_interpreter_may_end_during_a_call_of_a_daemon_thread(self):
         program = ("import threading, time, normscope\n"

@@ -1,4 +1,4 @@
-"""Live models of the real libraries, where they are installed: PyTorch with transformers, its Trainer, Lightning, TransformerLens."""
+"""Live models of the real libraries, where they are installed: PyTorch with transformers, its Trainer, TensorBoard, Lightning, TransformerLens."""
 import importlib.util
 import json
 import os
@@ -71,6 +71,31 @@ class Transformers(InADirectory):
         self.assertEqual([row["step"] for row in monitor.history], [2, 4])
         self.assertEqual(len(pathlib.Path("log.jsonl").read_text().splitlines()), 2)
         self.assertNotEqual(monitor.history[0]["layer.1.relative"], monitor.history[1]["layer.1.relative"])  # it learns meanwhile
+
+
+@needs("torch", "transformers", "tensorboard")
+class TensorBoard(InADirectory):
+    def test_a_plain_loop_writes_what_the_monitor_tells(self):
+        import torch
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+        from torch.utils.tensorboard import SummaryWriter
+
+        model = small_gpt2()
+        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        with SummaryWriter("board") as writer:
+            monitor = normscope.Monitor(model, every=2, sample={"input_ids": some_ids()}, writer=writer)
+            for step in range(5):
+                loss = model(input_ids=some_ids(), labels=some_ids()).loss
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                monitor(step)
+        events = EventAccumulator("board")
+        events.Reload()
+        for measure in ("before", "model", "head", "relative", "effective_rank", "along_ones"):
+            told = events.Scalars(f"normscope/layer.1.{measure}")
+            self.assertEqual([each.step for each in told], [0, 2, 4])
+            np.testing.assert_allclose([each.value for each in told], [row[f"layer.1.{measure}"] for row in monitor.history], rtol=1e-6)
 
 
 @needs("torch", "transformers", "lightning")

@@ -185,6 +185,7 @@ class Questions(InADirectory):
         self.assertIn(normscope.__file__, python.found)
         self.assertEqual([row["name"] for row in result.table(library="none")], [part.name for part in result.parts])
         self.assertRegex(result._repr_html_(), "Nothing is missing|Missing: ")
+        self.assertIn("<td>disk here</td>", result._repr_html_())
         result.report("doctor.html")
         self.assertIn("disk here", pathlib.Path("doctor.html").read_text(encoding="utf-8"))
         with self.assertRaisesRegex(ValueError, "no run"):
@@ -257,6 +258,17 @@ class Questions(InADirectory):
         self.assertNotIn("<script", shown)
         hostile = normscope.mask(np.eye(3))._repr_html_()
         self.assertIn("<svg", hostile)
+        os.mkdir("<b>")
+        np.save("<b>/keys.npy", np.eye(3))
+        shown = normscope.keys("<b>/keys.npy")._repr_html_()
+        self.assertNotIn("<b>/", shown)
+
+    def test_a_long_table_of_a_notebook_says_how_long_it_is(self):
+        markup = normscope.results._table_markup("A & B", "", [["<i>", "n"]] + [["x", str(n)] for n in range(50)])
+        self.assertIn("<h4>A &amp; B</h4>", markup)
+        self.assertIn("<th>&lt;i&gt;</th>", markup)
+        self.assertEqual(markup.count("<tr>"), 21)
+        self.assertIn("20 of 50 rows", markup)
 
     def test_wrong_calls_say_what_they_take(self):
         array = np.eye(3)

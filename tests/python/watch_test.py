@@ -1,4 +1,5 @@
 """Live models: a fake PyTorch stands in for the real one (fake_torch.py); Monitor."""
+import contextlib
 import json
 import os
 import pathlib
@@ -174,6 +175,49 @@ class Watch(WithAModel):
         expected = normscope.scan(self.place, ids=self.ids, space=["before", "model", "head"])
         self.assertEqual(self.letters(trace.scan()), self.letters(expected))
 
+    def test_functions_of_transformers_are_put_back_as_they_were(self):
+        class Interface(dict):  # what was registered, and before it what was set here
+            def __init__(self):
+                super().__init__(sdpa=fake_torch.eager_attention_forward, mine=len)
+                self._local_mapping = {"mine": min}
+
+            def __getitem__(self, name):
+                return self._local_mapping.get(name, super().__getitem__(name))
+
+            def __setitem__(self, name, value):
+                self._local_mapping[name] = value
+
+            def __delitem__(self, name):
+                del self._local_mapping[name]
+
+        interface, model = Interface(), self.live()
+        transformers = types.SimpleNamespace(ALL_ATTENTION_FUNCTIONS=interface)
+        with mock.patch.dict(sys.modules, {"transformers.modeling_utils": transformers}), mock.patch.object(
+                fake_torch, "ALL_ATTENTION_FUNCTIONS", interface, create=True):
+            with normscope.watch(model):
+                self.assertEqual(set(interface._local_mapping), {"sdpa", "mine"})
+                self.assertIsNot(interface["sdpa"], fake_torch.ORIGINAL)
+            self.assertEqual(interface._local_mapping, {"mine": min})
+
+    def test_layers_that_see_windows_of_different_lengths(self):
+        model = self.live()
+        for layer, (_, _, attention) in enumerate(model.points):
+            attention.extra = {"sliding_window": 6 if layer % 2 else None}
+        with normscope.watch(model) as trace:
+            model(**self.batch())
+        with self.assertRaisesRegex(ValueError, "windows of different lengths.*at most 6 tokens"):
+            trace.scan()
+        for _, _, attention in model.points:
+            attention.extra = {"sliding_window": 6}
+        with normscope.watch(model) as trace:
+            model(**self.batch())
+        self.assertEqual(trace.scan().settings.mask, "onesided:5")
+        model.points[1][2].extra = {"sliding_window": len(self.ids)}  # which sees all of these
+        model.points[0][2].extra = model.points[2][2].extra = {}
+        with normscope.watch(model) as trace:
+            model(**self.batch())
+        self.assertEqual(trace.scan().settings.mask, "causal")
+
     def test_several_texts_and_padding(self):
         model = self.live()
         mask = tensor(np.array([[0] * 4 + [1] * (len(self.ids) - 4)]))
@@ -314,10 +358,72 @@ class Monitors(WithAModel):
         monitor = normscope.Monitor(self.live(), every=10, sample=self.batch())
         monitor.on_train_begin(None, None, None)
         monitor.on_step_end(None, State, None, model=None)
-        monitor.on_train_batch_end(State, None, None, None, 0)
-        self.assertEqual([row["step"] for row in monitor.history], [20, 20])
+        State.global_step = 30
+        for batch in range(4):  # whose gradients are accumulated
+            monitor.on_train_batch_end(State, None, None, None, batch)
+        self.assertEqual([row["step"] for row in monitor.history], [20, 30])
         with self.assertRaises(AttributeError):
             monitor.steps
+
+    def test_what_was_not_in_training_mode_is_not_afterwards(self):
+        model = self.live()
+        model.points[1][1].training = False  # frozen
+        seen = []
+        model.register_forward_pre_hook(lambda *_: seen.append([each.training for _, each in model.named_modules()]), with_kwargs=True)
+        before = [each.training for _, each in model.named_modules()]
+        normscope.Monitor(model, sample=self.batch()).look(0)
+        self.assertEqual([each.training for _, each in model.named_modules()], before)
+        self.assertEqual(before.count(False), 1)
+        self.assertEqual(set(seen[0]), {False})
+
+    def test_numbers_that_are_none_any_more_do_not_end_a_training(self):
+        model = self.live()
+        monitor = normscope.Monitor(model, every=1, sample=self.batch(), log="trouble.jsonl", out="trouble", writer=mock.Mock())
+        monitor(0)
+        model.points[1][2].k[0, 0, 3, 0] = np.nan
+        with self.assertLogs("normscope", "WARNING"):
+            row = monitor(1)
+        self.assertRegex(row["trouble"], "key of layer 1 is NaN at token 3")
+        self.assertEqual(set(row), {"step", "trouble", "seconds"})
+        self.assertEqual(json.loads(pathlib.Path("trouble.jsonl").read_text().splitlines()[1])["trouble"], row["trouble"])
+        self.assertEqual(len(pathlib.Path("trouble/metrics.jsonl").read_text().splitlines()), self.layers)
+        model.points[0][2].extra = {"position_bias": tensor(np.full((1, 2, len(self.ids), len(self.ids)), np.nan, "float32"))}
+        with self.assertLogs("normscope", "WARNING"):
+            self.assertRegex(monitor(2)["trouble"], "offset of the scores of layer 0 is NaN")
+        with self.assertRaisesRegex(ValueError, "padding"):  # what is wrong with the call is no trouble of the training
+            normscope.Monitor(model, sample={**self.batch(), "attention_mask": tensor(np.zeros((1, len(self.ids)), int))}).look(0)
+
+    def test_the_sample_goes_to_where_the_model_is(self):
+        class Moved(fake_torch.Tensor):
+            def to(self, device):
+                moves.append(device)
+                return self
+
+        moves, model = [], self.live()
+        batch = {"input_ids": self.batch()["input_ids"].view(Moved)}
+        model.parameters = lambda: iter([types.SimpleNamespace(device="cuda:1")])
+        normscope.Monitor(model, sample=batch).look(0)
+        normscope.Monitor(model, sample=(batch["input_ids"],)).look(0)
+        normscope.Monitor(model, sample=batch["input_ids"]).look(0)
+        self.assertEqual(moves, ["cuda:1"] * 3)
+        model.parameters = lambda: iter([types.SimpleNamespace(device=types.SimpleNamespace(type="meta"))])
+        normscope.Monitor(model, sample=batch).look(0)
+        self.assertEqual(len(moves), 3)
+
+    def test_only_the_first_process_of_a_training_looks(self):
+        model = self.live()
+        for started in ({"RANK": "1"}, {"LOCAL_RANK": "2"}, {"RANK": "8", "LOCAL_RANK": "0"}):
+            with mock.patch.dict(os.environ, started):
+                monitor = normscope.Monitor(model, every=1, sample=self.batch(), out="of-another-process")
+                self.assertIsNone(monitor(0))
+        self.assertFalse(pathlib.Path("of-another-process").exists())
+        with mock.patch.dict(os.environ, {"RANK": "0", "LOCAL_RANK": "0"}):
+            self.assertEqual(normscope.Monitor(model, every=1, sample=self.batch())(0)["step"], 0)
+        for rank in (0, 1):
+            distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: rank)
+            torch = types.SimpleNamespace(distributed=distributed, no_grad=contextlib.nullcontext)
+            with mock.patch.dict(sys.modules, {"torch": torch}):
+                self.assertEqual(normscope.Monitor(model, every=1, sample=self.batch())(0) is None, rank == 1)
 
     def test_wrong_calls_of_monitors(self):
         for options in ({"every": 0}, {"every": 1.5}, {"sample": None}, {"tokens": 1}):
