@@ -137,7 +137,9 @@ std::string set_text(const KeySetResult& result, const KeysSettings& settings) {
 std::string about(const GivenKeys& given, const KeysSettings& settings) {
   std::string text = fmt::format("{}, {}, {} × {}", given.source, name_of(given.dtype), given.n, given.d);
   if (given.heads > 0) {
-    text += fmt::format(", {} × {}", given.sets / given.heads, counted(given.heads, "head"));
+    const std::size_t batches = given.sets / given.heads;
+    text +=
+        fmt::format(", {}{}", batches > 1 ? fmt::format("{} × ", batches) : "", counted(given.heads, "head"));
   } else if (given.sets > 1) {
     text += fmt::format(", {} sets", given.sets);
   }

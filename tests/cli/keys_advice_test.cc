@@ -43,7 +43,9 @@ TEST_F(KeysOfHeads, HeadsSideBySideAreSetsOfTheirOwn) {
   }
   EXPECT_EQ(result["sets"][0]["counts"]["unselectable"], 1);
   EXPECT_EQ(result["sets"][1]["counts"]["unselectable"], 3);
-  EXPECT_NE(run("keys " + side_by_side() + " --heads 2").out.find("\nhead 1\n"), std::string::npos);
+  const std::string text = run("keys " + side_by_side() + " --heads 2").out;
+  EXPECT_NE(text.find("5 × 2, 2 heads\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nhead 1\n"), std::string::npos) << text;
   // Without --heads a row is one key.
   EXPECT_EQ(result_of("keys " + side_by_side())["sets"][0]["d"], 4);
 }
