@@ -20,6 +20,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cluster/job.h"
+#include "cluster/place.h"
 #include "normscope/error.h"
 #include "normscope/norm.h"
 #include "run/finished.h"
@@ -28,9 +29,14 @@
 namespace normscope::cli {
 namespace {
 
+bool is_screen(int descriptor) {
+  static const auto place = cluster::place_in_job([](const char* name) { return std::getenv(name); });
+  return ::isatty(descriptor) == 1 && (!place || place->own_screen);
+}
+
 bool takes_escape_codes(int descriptor) {
   const char* terminal = std::getenv("TERM");
-  return ::isatty(descriptor) == 1 && (terminal == nullptr || std::string_view(terminal) != "dumb");
+  return is_screen(descriptor) && (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
 [[noreturn]] void fail_output() {
@@ -169,9 +175,10 @@ std::optional<std::size_t> screen_width(int descriptor) {
         read.ec == std::errc() && read.ptr == end && given >= least && given <= most)
       return given;
   }
+  if (!is_screen(descriptor)) return std::nullopt;
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col >= least) return size.ws_col;
-  return ::isatty(descriptor) == 1 ? std::optional<std::size_t>(80) : std::nullopt;
+  return 80;
 }
 
 std::size_t terminal_width() {
@@ -195,6 +202,7 @@ Progress::Progress(const Common& common, std::string label, std::string unit, co
       unit_(std::move(unit)),
       whole_(whole),
       shown_(!common.quiet && takes_escape_codes(STDERR_FILENO)),
+      told_(!common.quiet && !shown_ && common.job->processes() > 1 && speaks(common)),
       start_(Clock::now()),
       last_(start_),
       watch_(common.watch) {}
@@ -208,13 +216,14 @@ void Progress::update(std::size_t done, std::size_t total) {
     const double part = static_cast<double>(std::min(done, total)) / static_cast<double>(total);
     watch_(whole_ == nullptr ? part : (whole_->before + part * whole_->part) / whole_->total);
   }
-  if (!shown_) return;
+  if (!shown_ && !told_) return;
   const std::lock_guard lock(mutex_);
   const auto now = Clock::now();
   if (now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   pace_.add(seconds, static_cast<double>(done));
+  if (told_ && !lines_.due(seconds)) return;
   const double rate = pace_.rate();
   const std::string left =
       rate > 0 ? duration(static_cast<double>(total - std::min(done, total)) / rate) : "?";
@@ -230,6 +239,10 @@ void Progress::update(std::size_t done, std::size_t total) {
     const double elapsed = std::chrono::duration<double>(now - whole_->start).count();
     whole = fmt::format("[{:.0f} % of all, {} left] ", 100 * share,
                         share > 0 ? duration(elapsed * (1 - share) / share) : "?");
+  }
+  if (told_) {
+    std::fputs((line(whole, true, true, true) + "\n").c_str(), stderr);
+    return;
   }
   // The last column stays free: some terminals go on to the next line there.
   const std::size_t room = screen_width(STDERR_FILENO).value_or(80) - 1;

@@ -150,9 +150,9 @@ struct Whole {
 // Of the forms of a line, the most telling first, the first that fits; else the last, cut off.
 std::string fitting_line(const std::vector<std::string>& forms, std::size_t width);
 
-// Rate and time left, on standard error, only if it is a terminal and not --quiet. update may be called from
-// any thread; the line is erased at the end, and never longer than the screen is wide: what wraps cannot be
-// erased.
+// Rate and time left, on standard error, not if --quiet. On a terminal a line that is erased at the end, and is never
+// longer than the screen is wide: what wraps cannot be erased. Of a job, whose launcher takes standard error, a line
+// now and then; else nothing. update may be called from any thread.
 class Progress {
  public:
   // whole: shown beside the part, with the time left of all; it must outlive this.
@@ -168,9 +168,10 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   std::string label_, unit_, detail_;
   const Whole* whole_;
-  bool shown_;
+  bool shown_, told_;  // on a terminal; as lines that stay
   Clock::time_point start_, last_;
   Pace pace_;
+  SparseLines lines_;
   std::function<void(double)> watch_;
   std::mutex mutex_;
 };

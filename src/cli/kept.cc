@@ -20,12 +20,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kUnchecked = "0000000000000000";
+
 // What an unfinished run leaves beside its pieces.
 struct RunPlan {
   std::string program = "normscope", command = {}, version = {}, commit = {}, instruction_set = {};
   std::string directory = {};
   std::uint64_t seed = 0;
   AnyJson options = {};
+  std::string check = std::string(kUnchecked);
 
   static void describe(auto& visit, auto& self) {
     visit("program", self.program, "that began it", {.always = "normscope"});
@@ -36,8 +39,21 @@ struct RunPlan {
     visit("directory", self.directory, "it was begun in, where relative names of files begin");
     visit("seed", self.seed, "of every random number");
     visit("options", self.options, "all of them");
+    visit("check", self.check, "a sum over this file, with zeros in its place");
   }
 };
+
+// The plan as a file: a changed byte would begin another run in the place of the one to go on with.
+std::string with_check(std::string plan) {
+  const std::size_t at = plan.rfind(kUnchecked);
+  return plan.replace(at, kUnchecked.size(), fmt::format("{:016x}", checksum(plan)));
+}
+bool is_as_written(std::string text, const std::string& check) {
+  const std::size_t at = text.rfind(check);
+  if (check.size() != kUnchecked.size() || at == text.npos) return false;
+  text.replace(at, check.size(), kUnchecked);
+  return with_check(text).substr(at, check.size()) == check;
+}
 
 // Size and time of a file, or of all in a directory: enough to see that it was replaced.
 void stamp(const fs::path& path, std::string& into) {
@@ -126,6 +142,10 @@ KeptRun::KeptRun(std::string name, const Common& common, const CLI::App& command
   const std::string text = common_.job->from_first([&] { return read_plan(resume, name_); });
   const auto plan = from_json<RunPlan>(text, fmt::format("'{}/{}/plan.json'", resume, kPiecesFolder));
   require_ours(plan, name_, resume);
+  if (!is_as_written(text, plan.check))
+    throw InputError(
+        fmt::format("'{}/{}/plan.json' is not as it was written; begin the run anew, with --out.", resume,
+                    kPiecesFolder));
   common_.out = fs::absolute(resume).string();
   common_.seed = plan.seed;
   resumed_ = plan.options.text;
@@ -147,7 +167,7 @@ const RunDirectory* KeptRun::begin_with(const std::string& options,
   const fs::path& path = directory_->path();
   if (resumed_.empty()) remove_pieces(path);
   if (std::find(inputs.begin(), inputs.end(), "-") != inputs.end()) return directory_.get();
-  const std::string plan = json_of(plan_of(name_, common_, options));
+  const std::string plan = with_check(json_of(plan_of(name_, common_, options)));
   std::string stamped = plan;
   for (const std::string& input : inputs)
     if (!input.empty()) stamp(place_of(input), stamped);

@@ -20,6 +20,7 @@
 #include "cluster/slurm.h"
 #include "normscope/error.h"
 #include "normscope/record.h"
+#include "record/json.h"
 
 namespace normscope::cli {
 namespace {
@@ -28,6 +29,8 @@ namespace fs = std::filesystem;
 
 // Of the threads of a machine beyond the first little is lost; of what a dry run sees of its end more is not known.
 constexpr double kEfficiency = 0.8, kSafety = 1.5, kLeastSeconds = 300;
+// A step of texts is cut into eight, one of majority is too short to be shared.
+constexpr std::size_t kWorkersOfTextRun = 8;
 constexpr double kMegabyte = 1 << 20, kLeastMemory = 512;
 constexpr std::size_t kLongestSentence = 2048;
 
@@ -54,7 +57,16 @@ struct DryRun {
   std::string refused;  // why it failed; empty: it did not
   double seconds = 0, share = 0;
   double megabytes = 0;
+  std::size_t runs = 0;  // of a training
 };
+
+// How many runs a training has, by what it keeps in its directory; 0: it is none, or had not begun.
+std::size_t runs_kept_in(const fs::path& run) {
+  const std::string command = command_of(run);
+  if (!command.starts_with("train ")) return 0;
+  const auto options = read_config(run, command).at("options");
+  return options.contains("runs") ? options["runs"].size() : 0;
+}
 
 // A process of its own, which may be stopped and whose memory can be told. There are no threads yet.
 DryRun try_out(std::vector<std::string> words, double seconds, const RunCommand& run_command) {
@@ -129,6 +141,7 @@ DryRun try_out(std::vector<std::string> words, double seconds, const RunCommand&
     ::usleep(10'000);
   }
   ::close(ends[0]);
+  found.runs = runs_kept_in(folder / "run");
   std::error_code ignored;
   fs::remove_all(folder, ignored);
   found.megabytes = static_cast<double>(usage.ru_maxrss) * 1024 / kMegabyte;
@@ -154,7 +167,7 @@ Estimate estimate(const SubmitCall& call, const std::vector<std::string>& words,
     if (!tried.refused.empty()) throw InputError(tried.refused);
     result.megabytes = std::max(kLeastMemory, 2 * tried.megabytes);
   }
-  const double workers = static_cast<double>(call.nodes * call.tasks * call.threads);
+  double workers = static_cast<double>(call.nodes * call.tasks * call.threads);
   if (!call.time.empty()) {
     result.seconds = parse_slurm_time(call.time, "--time");
     result.why = "The time was given.";
@@ -165,13 +178,22 @@ Estimate estimate(const SubmitCall& call, const std::vector<std::string>& words,
         "The command has not told within {:.0f} s how far it is, so that its time cannot be estimated; give --time, or "
         "a longer --dry-run.",
         call.dry_run));
+  std::string few;
+  if (tried.runs > 0) {
+    const std::size_t most = tried.runs * (words[1] == "majority" ? 1 : kWorkersOfTextRun);
+    if (static_cast<double>(most) < workers) {
+      few = fmt::format(" (no more of {:.0f} find work in {} run{})", workers, tried.runs,
+                        tried.runs == 1 ? "" : "s");
+      workers = static_cast<double>(most);
+    }
+  }
   const double parallel = tried.seconds / (workers * (workers > 1 ? kEfficiency : 1));
   result.seconds = std::max(kLeastSeconds, kSafety * parallel);
   result.why = fmt::format(
-      "A dry run says: {} on one thread{}; {:.0f} workers at {:.0f} % of their time, and half as much again.",
+      "A dry run says: {} on one thread{}; {:.0f} worker{}{} at {:.0f} % of their time, and half as much again.",
       duration(tried.seconds),
       tried.ended ? ", to the end" : fmt::format(", of which {:.2g} % were seen", 100 * tried.share), workers,
-      100 * (workers > 1 ? kEfficiency : 1));
+      workers == 1 ? "" : "s", few, 100 * (workers > 1 ? kEfficiency : 1));
   return result;
 }
 

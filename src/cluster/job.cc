@@ -23,7 +23,8 @@ using std::chrono::milliseconds;
 
 // How long the thread that carries messages sleeps: with somebody waiting for one, and without.
 constexpr microseconds kEager(20), kIdle(500);
-constexpr double kBatchSeconds = 0.02;  // of work that is handed out in one message
+constexpr double kBatchSeconds = 0.02;          // of work that is handed out in one message
+constexpr std::size_t kWorksRemembered = 1000;  // the first may be so far ahead
 // Another process's failure is acted on after this: the first may be about to say the same.
 constexpr milliseconds kGrace(300);
 // Processes that do not end when told to are ended.
@@ -58,8 +59,13 @@ std::vector<HeldBytes> parts_of(const std::shared_ptr<const std::string>& bytes)
 }
 
 struct AskMessage {
-  std::uint64_t stage = 0, wanted = 1;
+  std::uint64_t stage = 0, wanted = 1, work = 0;
 };
+// Of name and costs: they follow from what a process has read.
+std::uint64_t fingerprint_of(const PieceWork& work) {
+  const auto* const costs = reinterpret_cast<const char*>(work.costs.data());
+  return checksum({costs, work.costs.size() * sizeof(double)}, checksum(work.name));
+}
 struct BatchMessage {
   std::uint64_t stage = 0;
   std::vector<std::uint64_t> pieces;
@@ -145,10 +151,8 @@ void Job::serve(const Join& join, std::exception_ptr& failed) {
         handle(std::move(*message));
       } catch (const Error&) {  // what no process of this version sends
         const std::lock_guard lock(mutex_);
-        if (!failure_)
-          failure_ = {2, "A process of the job is another version of normscope; start the same everywhere."};
-        failed_rank_ = sender;
-        failed_at_ = Clock::now();
+        note_failure(sender,
+                     {2, "A process of the job is another version of normscope; start the same everywhere."});
       }
     }
     std::unique_lock lock(mutex_);
@@ -198,7 +202,7 @@ void Job::handle(Message message) {
       break;
     case Tag::ask: {
       const auto ask = from.take<AskMessage>();
-      answer(message.from, ask.stage, ask.wanted);
+      answer({message.from, ask.wanted, ask.stage, ask.work});
       break;
     }
     case Tag::batch: {
@@ -228,11 +232,7 @@ void Job::handle(Message message) {
       ++opened_;
       break;
     case Tag::failed:
-      if (!failure_) {
-        failure_ = from.take<Ending>();
-        failed_rank_ = message.from;
-        failed_at_ = Clock::now();
-      }
+      note_failure(message.from, from.take<Ending>());
       finished_[message.from] = 1;
       break;
     case Tag::finished:
@@ -352,12 +352,31 @@ std::vector<std::uint64_t> Job::batch_for(std::size_t wanted) {
   return pieces;
 }
 
-void Job::answer(std::size_t from, std::uint64_t stage, std::size_t wanted) {
-  if (stage > stage_ || (stage == stage_ && work_ == nullptr && !exhausted_))
-    return early_.push_back({from, wanted, stage});
+void Job::answer(const Asking& asking) {
+  const auto [from, wanted, stage, work] = asking;
+  if (stage > stage_ || (stage == stage_ && work_ == nullptr && !exhausted_)) return early_.push_back(asking);
+  // Who comes to other work than the first waits for an answer until all are told to end.
+  const std::uint64_t before = stage_ - stage;
+  if (before < works_begun_.size() && works_begun_[works_begun_.size() - 1 - before] != work)
+    return note_other_work(from);
   BatchMessage batch{stage, {}};
   if (stage == stage_ && work_ != nullptr) batch.pieces = batch_for(wanted);
   post(from, Tag::batch, packed(batch));
+}
+
+void Job::note_other_work(std::size_t from) {
+  note_failure(from,
+               {2,
+                "A process of the job has come to other work than the first; what they read must be the "
+                "same everywhere."});
+}
+
+// With the lock held: another process cannot go on.
+void Job::note_failure(std::size_t from, Ending failure) {
+  if (failure_) return;
+  failure_ = std::move(failure);
+  failed_rank_ = from;
+  failed_at_ = Clock::now();
 }
 
 // With the lock held.
@@ -395,7 +414,7 @@ std::optional<std::size_t> Job::next_piece(std::size_t pullers) {
   const auto ask = [&] {
     if (asked_ || exhausted_) return;
     asked_ = true;
-    post(0, Tag::ask, packed(AskMessage{stage_, pullers}));
+    post(0, Tag::ask, packed(AskMessage{stage_, pullers, works_begun_.back()}));
   };
   if (queue_.empty()) {
     ask();
@@ -428,6 +447,8 @@ std::vector<HeldBytes> Job::run(const PieceWork& work, const Executor& executor)
   {
     const std::lock_guard lock(mutex_);
     ++stage_;
+    works_begun_.push_back(fingerprint_of(work));
+    if (works_begun_.size() > kWorksRemembered) works_begun_.pop_front();
     work_ = &work;
     const std::string name =
         fmt::format("{}{}{}", fmt::join(scopes_, "/"), scopes_.empty() ? "" : "/", work.name);
@@ -448,7 +469,7 @@ std::vector<HeldBytes> Job::run(const PieceWork& work, const Executor& executor)
         if (there_[piece] == 0) open.push_back(piece), costs.push_back(work.costs[piece]);
       const std::size_t workers = size_ * static_cast<std::size_t>(executor.threads());
       for (const std::size_t turn : working_order(costs, workers)) queue_.push_back(open[turn]);
-      for (const Asking& each : std::exchange(early_, {})) answer(each.from, each.stage, each.wanted);
+      for (const Asking& each : std::exchange(early_, {})) answer(each);
     }
   }
   struct Leave {
@@ -574,7 +595,9 @@ int Job::end(Ending mine, const Say& say) {
     mine.code = end_.value_or(mine.code);
     post(0, Tag::bye, {});
   } else {
-    if (mine.code == 0) wait_until(forever, [&] { return failure_.has_value() || all_of(finished_); });
+    if (mine.code == 0)
+      wait_until(forever, [&] { return failure_.has_value() || !early_.empty() || all_of(finished_); });
+    if (mine.code == 0 && !early_.empty()) note_other_work(early_.front().from);
     if (mine.code == 0 && failure_) {
       mine = *failure_;
       const std::size_t words = mine.sentence.find_last_not_of('.') + 1;

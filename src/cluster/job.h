@@ -125,7 +125,13 @@ class Job final : public Pieces {
   std::vector<std::uint64_t> batch_for(std::size_t wanted);
   void flush_if_due();
   void take_result(std::uint64_t piece, std::string bytes, double seconds, bool keep);
-  void answer(std::size_t from, std::uint64_t stage, std::size_t wanted);
+  struct Asking {
+    std::size_t from, wanted;
+    std::uint64_t stage, work;
+  };
+  void answer(const Asking& asking);
+  void note_failure(std::size_t from, Ending failure);
+  void note_other_work(std::size_t from);
   std::string name_of(std::size_t rank) const;
   bool all_of(const std::vector<char>& ranks) const;
 
@@ -154,6 +160,7 @@ class Job final : public Pieces {
   // The work under way: its pieces that are not handed out, or, elsewhere than in the first process, those
   // that this one was given.
   std::uint64_t stage_ = 0;
+  std::deque<std::uint64_t> works_begun_;  // fingerprints of the last works, this one the last
   const PieceWork* work_ = nullptr;
   std::string work_name_;
   std::deque<std::uint64_t> queue_;
@@ -163,12 +170,8 @@ class Job final : public Pieces {
   std::size_t missing_ = 0;
   double cost_done_ = 0, seconds_done_ = 0;
   std::exception_ptr trouble_;  // of keeping a result, in the thread that carries messages
-  struct Asking {
-    std::size_t from, wanted;
-    std::uint64_t stage;
-  };
-  std::vector<Asking> early_;  // from processes that are ahead
-  std::deque<Bytes> shared_;   // what the first process told all, in order
+  std::vector<Asking> early_;   // from processes that are ahead
+  std::deque<Bytes> shared_;    // what the first process told all, in order
 
   // Processes on this machine, of which the first makes what they hold once; empty: not known yet.
   std::vector<std::size_t> neighbours_;

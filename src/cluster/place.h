@@ -13,6 +13,7 @@ struct Place {
   std::size_t rank = 0, size = 1;
   std::size_t here = 1;    // processes of the job on this machine
   bool connected = false;  // the launcher offers what MPI connects processes with
+  bool own_screen = true;  // else a terminal is one that the launcher pretends, wherever output goes
   std::string launcher;    // for people: "mpirun", "srun"
 
   bool alone() const { return size <= 1; }

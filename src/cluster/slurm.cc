@@ -116,10 +116,10 @@ std::string slurm_script(const SlurmJob& job) {
       "for wait in {{1..20}}; do\n  [ -n \"$(find {0} -mmin -6 2>/dev/null)\" ] || break\n"
       "  ! grep -q \"^$(hostname) \" {0} || break\n  sleep 20\ndone\n",
       quoted(fmt::format("{}/{}", job.out, kLockFile)));
-  text += fmt::format(
+  text += fmt::format(  // the page is a run's last file
       "if [ -e {} ]; then\n  echo 'This run has ended.'\nelif [ -e {} ]; then\n  {} {} --resume {} "
       "--threads {} --quiet\nelse\n  {} {}\nfi\n",
-      quoted(job.out + "/results.json"), quoted(kept), start, name, quoted(job.out), threads, start,
+      quoted(job.out + "/report.html"), quoted(kept), start, name, quoted(job.out), threads, start,
       line_of(first));
   return text;
 }

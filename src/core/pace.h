@@ -20,4 +20,19 @@ class Pace {
   double begin_ = 0;  // when the work was last told to be where it began
 };
 
+// When to tell of work where lines stay, as in the log of a job: after ten seconds, and then whenever a quarter more
+// has gone by, some dozens of lines in a day.
+class SparseLines {
+ public:
+  // Seconds since the beginning, which do not fall.
+  bool due(double seconds) {
+    if (seconds < next_) return false;
+    next_ = 1.25 * seconds;
+    return true;
+  }
+
+ private:
+  double next_ = 10;
+};
+
 }  // namespace normscope

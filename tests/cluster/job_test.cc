@@ -196,6 +196,32 @@ TEST(JobThreads, ProcessesThatAreNotAlikeAreRefused) {
             std::string::npos);
 }
 
+// As of files that are not the same on all machines.
+TEST(JobThreads, AProcessThatComesToOtherWorkEndsAll) {
+  const auto one = [](std::size_t, const Executor&) { return 1; };
+  const auto said = [&](const auto& body) {
+    const auto ended = run_job(3, 1, [&](Job& job, const Executor& executor) {
+      job.require_same(sameness({"same"}));
+      body(job.rank() == 2, executor);
+    });
+    for (const Ended& each : ended) EXPECT_EQ(each.code, 2);
+    EXPECT_NE(ended[0].said.find("has come to other work than the first"), std::string::npos)
+        << ended[0].said;
+    EXPECT_NE(ended[0].said.find("(process 2 on "), std::string::npos) << ended[0].said;
+  };
+  said([&](bool other, const Executor& executor) {
+    run_pieces<int>(executor, squares(other ? 31 : 30), one);
+  });
+  said([&](bool other, const Executor& executor) {
+    PieceWork work = squares(30);
+    if (other) work.costs[7] += 1;
+    run_pieces<int>(executor, work, one);
+  });
+  said([&](bool other, const Executor& executor) {
+    for (int works = other ? 3 : 2; works > 0; --works) run_pieces<int>(executor, squares(5), one);
+  });
+}
+
 TEST(JobThreads, KeptPiecesAreNotDoneAgainByAnyNumberOfProcesses) {
   const TemporaryDirectory folder;
   std::atomic<std::size_t> done = 0;

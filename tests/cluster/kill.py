@@ -29,15 +29,22 @@ ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_R
                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader",
                # Otherwise mpirun may wait for ever for a lock that a process held which was killed while it started.
                "PMIX_MCA_gds": "hash"}
-CLOCK = re.compile(r'("?(?:seconds|ms_per_step|tokens_per_second|threads)"?: ?)(?:[-+.e0-9]+|null)')  # null: gone on at the end
+# What a clock says. Of a rate null: the run was killed after its last step, and who goes on has none to do.
+CLOCK = re.compile(r'("seconds": ?)[-+.e0-9]+|("(?:ms_per_step|tokens_per_second)": ?)(?:[-+.e0-9]+|null)')
 
 
 def files_of(directory):
     files = {}
     for path in sorted(directory.rglob("*")):
-        if path.is_file() and path.suffix != ".html":  # pages show times in words
-            files[str(path.relative_to(directory))] = CLOCK.sub(r"\1", path.read_bytes().decode("latin-1"))
+        if path.is_file():  # pages show times in words
+            text = "" if path.suffix == ".html" else path.read_bytes().decode("latin-1")
+            files[str(path.relative_to(directory))] = CLOCK.sub(r"\1\2", text)
     return files
+
+
+def first_difference(found, expected):
+    at = next((i for i, (a, b) in enumerate(zip(found, expected)) if a != b), min(len(found), len(expected)))
+    return f"at {at}: {found[max(0, at - 60):at + 60]!r} in the place of {expected[max(0, at - 60):at + 60]!r}"
 
 
 def processes_of(launcher, program):
@@ -136,7 +143,8 @@ class Rounds:
             self.damage(run)
         found = files_of(run)
         if found != expected:
-            different = sorted(set(found) ^ set(expected)) + [x for x in found if found[x] != expected.get(x)]
+            different = sorted(set(found) ^ set(expected)) + [
+                f"{x} ({first_difference(found[x], expected[x])})" for x in found if found[x] != expected.get(x, found[x])]
             raise SystemExit(f"{name}: other files than those of one process: {', '.join(different)}")
 
     def run(self, name, rounds):

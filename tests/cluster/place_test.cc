@@ -32,10 +32,12 @@ TEST(Place, IsWhatTheLauncherSays) {
   EXPECT_EQ(open_mpi->size, 4u);
   EXPECT_EQ(open_mpi->here, 3u);
   EXPECT_TRUE(open_mpi->connected);
+  EXPECT_FALSE(open_mpi->own_screen);
   const auto mpich = place({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "2"}});
   ASSERT_TRUE(mpich);
   EXPECT_EQ(mpich->rank, 1u);
   EXPECT_TRUE(mpich->connected);
+  EXPECT_TRUE(mpich->own_screen);
   EXPECT_TRUE(place({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}})->alone());
 }
 

@@ -46,6 +46,16 @@ TEST_F(SubmitCommand, LongRunsAreJobsThatGoOn) {
   EXPECT_NE(text.find("#SBATCH --array=1-6%1\n"), std::string::npos) << text;
 }
 
+// Sixteen threads do not make one run of a training sixteen times as fast.
+TEST_F(SubmitCommand, TimeIsOfAsManyWorkersAsFindWork) {
+  const std::string training =
+      "--tasks 2 --threads 8 --dry-run 30 -- train majority --steps 5 --samples 100 --length 10 ";
+  const std::string one = script(training + "--out " + path("one"));
+  EXPECT_NE(one.find("; 1 worker (no more of 16 find work in 1 run) at 100 %"), std::string::npos) << one;
+  const std::string four = script(training + "--norm layernorm,none --seeds 2 --out " + path("four"));
+  EXPECT_NE(four.find("; 4 workers (no more of 16 find work in 4 runs) at 80 %"), std::string::npos) << four;
+}
+
 TEST_F(SubmitCommand, TheScriptRunsAndEndsOnce) {
   const std::string text = script(
       "--launcher env --threads 1 --dry-run 5 -- heatmap --n 3:5 --d 3 --draws 5 --out " + path("run"));

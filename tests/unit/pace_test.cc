@@ -29,5 +29,19 @@ TEST(Pace, BeginsWithTheWork) {
   EXPECT_DOUBLE_EQ(told_late.rate(), 1.0 / 60);
 }
 
+TEST(SparseLines, AreSomeDozensInADay) {
+  SparseLines lines;
+  std::size_t told = 0, in_the_first_hour = 0;
+  EXPECT_FALSE(lines.due(9.9)) << "what ends soon needs none";
+  for (double seconds = 10; seconds <= 86'400; seconds += 0.5) {
+    if (!lines.due(seconds)) continue;
+    EXPECT_FALSE(lines.due(1.2 * seconds));
+    in_the_first_hour += seconds <= 3600 ? 1 : 0;
+    ++told;
+  }
+  EXPECT_EQ(told, 41u);
+  EXPECT_EQ(in_the_first_hour, 27u);
+}
+
 }  // namespace
 }  // namespace normscope
