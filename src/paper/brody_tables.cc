@@ -141,9 +141,9 @@ Claim share_claim(const char* where, const char* sentence, const char* norm,
       .why =
           [=](const Evidence& evidence) {
             const Shares found = shares(evidence);
-            std::string text =
-                fmt::format("{} windows of {} tokens that were held out, {}.", evidence.recipe.windows,
-                            evidence.recipe.context, counted(found.seeds, "seed"));
+            std::string text = fmt::format("{} windows of {} tokens, {}, {}.", evidence.recipe.windows,
+                                           evidence.recipe.context, evidence.recipe.window_source,
+                                           counted(found.seeds, "seed"));
             if (found.seeds > 1)
               text += fmt::format(
                   " Substantial is called what is at least {:.0f} % with the whole interval: {} of {} layers. {} of the {} published values lie where these seeds predict one more (95 % for all layers together); they are of another corpus.",

@@ -410,6 +410,7 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
   text.recipe.eps = plan.settings.spec.model.block.norm.eps;
   text.recipe.training_tokens = texts.stream->training_tokens;
   text.recipe.windows = last_windows.size();
+  if (!wanted.squad.empty()) text.recipe.window_source = "contexts of " + label_of_source(wanted.squad);
   return text;
 }
 
