@@ -115,6 +115,8 @@ class ClaimResult(Fields):
     stand_in: str  # what was looked at in the place of the paper's; empty: nothing
     not_at_hand: str  # what the paper looked at, and was not looked at here
     missing: str  # what would settle it; of a settled claim, what is nearest to turning it
+    more: str  # while it is open: what could be run more of, and at what cost; empty: nothing
+    more_seconds: float | None  # about, on two cores; null: there is nothing more to run
     holds_half: Literal["yes", "conditionally", "no", "open", "answered"]  # the verdict with all thresholds halved
     holds_twice: Literal["yes", "conditionally", "no", "open", "answered"]  # and doubled
     comparisons: list[ComparisonResult]  # what the verdict is made of, in order

@@ -24,6 +24,8 @@ std::string screen(const PaperStudy& study) {
     text += fmt::format("{}: {}\n  published  {}\n  measured   {}\n  verdict    {}\n", claim.where,
                         claim.claim, claim.published, claim.measured, claim.verdict);
     if (!claim.why.empty()) text += fmt::format("  why        {}\n", claim.why);
+    if (const std::string missing = what_is_missing(claim); claim.holds == Holds::open && !missing.empty())
+      text += fmt::format("  missing    {}\n", missing);
     text += "\n";
   }
   return text + counts_of(study.found.claims) + "\n";

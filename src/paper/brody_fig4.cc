@@ -165,7 +165,7 @@ ReportTable language_recipe(const TextRecipe& recipe) {
            {"dropout", "0.1", significant(recipe.dropout, 6)},
            {"eps of LayerNorm", "GPT-2's, 1e-05", significant(recipe.eps, 6)},
            {"windows looked at", "1000 of 768 to 1024 tokens (SQuAD)",
-            fmt::format("{} of {} tokens, held out", recipe.windows, recipe.context)}}};
+            fmt::format("{} of {} tokens, {}", recipe.windows, recipe.context, recipe.window_source)}}};
 }
 
 Exhibit brody_fig4() {

@@ -43,9 +43,9 @@ Claim every_key_selectable() {
       .why = written(
           "Of {} keys of heads {} are unselectable with LayerNorm, for any query whatever. A head of 2 dimensions sees the keys as points of a plane, and only the corners of their hull can be on top.",
           of(heads, &KeyTally::keys), of(heads, &KeyTally::unselectable)),
-      .holds =
-          any_of({none(of(model, &KeyTally::unselectable)),
-                  all_of({some(of(scaled, &KeyTally::keys)), none(of(scaled, &KeyTally::unselectable))})}),
+      .holds = any_of({none(of(model, &KeyTally::unselectable), kUnselectableTrained),
+                       all_of({some(of(scaled, &KeyTally::keys)),
+                               none(of(scaled, &KeyTally::unselectable), kUnselectableSphere)})}),
       .granted =
           when(
               some(of(heads, &KeyTally::unselectable)),

@@ -141,9 +141,9 @@ Claim share_claim(const char* where, const char* sentence, const char* norm,
       .why =
           [=](const Evidence& evidence) {
             const Shares found = shares(evidence);
-            std::string text =
-                fmt::format("{} windows of {} tokens that were held out, {}.", evidence.recipe.windows,
-                            evidence.recipe.context, counted(found.seeds, "seed"));
+            std::string text = fmt::format("{} windows of {} tokens, {}, {}.", evidence.recipe.windows,
+                                           evidence.recipe.context, evidence.recipe.window_source,
+                                           counted(found.seeds, "seed"));
             if (found.seeds > 1)
               text += fmt::format(
                   " Substantial is called what is at least {:.0f} % with the whole interval: {} of {} layers. {} of the {} published values lie where these seeds predict one more (95 % for all layers together); they are of another corpus.",
@@ -167,8 +167,8 @@ Claim zero_claim(const char* where, const char* sentence) {
              all = tally(keys_of_all_stages, &LayerTally::after),
              with_eps = tally(keys_of_all_stages, &LayerTally::unrounded),
              scaled = tally(keys_of_all_stages, &LayerTally::sphere);
-  const Condition on_the_sphere =
-                      all_of({some(of(scaled, &KeyTally::keys)), none(of(scaled, &KeyTally::unselectable))}),
+  const Condition on_the_sphere = all_of({some(of(scaled, &KeyTally::keys)),
+                                          none(of(scaled, &KeyTally::unselectable), kUnselectableSphere)}),
                   any = some(of(all, &KeyTally::unselectable)), tied = some(of(end, &KeyTally::tied));
   return {
       .where = where,
@@ -199,9 +199,10 @@ Claim zero_claim(const char* where, const char* sentence) {
           when(
               any,
               " Only eps and float32 take keys off it, which shows while keys lie close together and what enters the norm is short: eps shortens a short token more than a long one, and by more than the sphere bends between neighbours. The same norm of the same tokens is decided three times: in float64 without eps, in float64 with it, and as the model computes it; robust is what no rounding to float32 can have caused."),
-      .holds = any_of({none(of(all, &KeyTally::unselectable)),
-                       all_of({on_the_sphere, none(of(end, &KeyTally::unselectable))})}),
-      .holds_if = {{all_of({on_the_sphere, none(of(with_eps, &KeyTally::unselectable))}),
+      .holds =
+          any_of({none(of(all, &KeyTally::unselectable), kUnselectableAll),
+                  all_of({on_the_sphere, none(of(end, &KeyTally::unselectable), kUnselectableTrained)})}),
+      .holds_if = {{all_of({on_the_sphere, none(of(with_eps, &KeyTally::unselectable), kUnselectableEps)}),
                     "keys are not rounded to float32"},
                    {on_the_sphere, "the norm has no eps, or tokens are long enough for it not to matter"}},
       .topic = "selectability",

@@ -22,6 +22,11 @@ std::size_t layers_of(const TextRuns& runs);
 // Keys of every layer of every trained model, or of every snapshot.
 KeyTally trained_keys(const TextRuns& runs, KeyTally LayerTally::*keys);
 KeyTally heads_of_trained(const TextRuns& runs);
+// What is counted of keys that have been normed, as comparisons name it.
+inline constexpr const char *kUnselectableTrained = "unselectable keys of the trained models",
+                            *kUnselectableSphere = "unselectable keys by projection and scaling alone",
+                            *kUnselectableEps = "unselectable keys with eps, in float64",
+                            *kUnselectableAll = "unselectable keys at all stages of training";
 // "51.0 ± 2.1 / 32.2 ± 1.0 %"
 std::string by_layer(const TextRuns& runs, LayerValue value);
 

@@ -46,9 +46,31 @@ Outcome outcome_of(const Claim& claim, const Answers& answers) {
   return {judged(answers.holds, if_granted)};
 }
 
+// The same number and interval of the same thing: conditions ask for it more than once.
+bool same_measured(const ComparisonResult& a, const ComparisonResult& b) {
+  const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+  return a.what == b.what && a.count == b.count && same(a.value, b.value) && same(a.low, b.low) &&
+         same(a.high, b.high);
+}
+bool same_comparison(const ComparisonResult& a, const ComparisonResult& b) {
+  return same_measured(a, b) && a.direction == b.direction && a.threshold == b.threshold;
+}
+// Without those that are there before, in order.
+template <class Same>
+std::vector<ComparisonResult> each_once(const std::vector<ComparisonResult>& comparisons, const Same& same) {
+  std::vector<ComparisonResult> kept;
+  for (const ComparisonResult& each : comparisons) {
+    if (std::none_of(kept.begin(), kept.end(),
+                     [&](const ComparisonResult& before) { return same(before, each); }))
+      kept.push_back(each);
+  }
+  return kept;
+}
+// That share what a look may miss: one interval covers, or misses, whatever it is held against.
 std::size_t intervals_in(const std::vector<ComparisonResult>& comparisons) {
-  return static_cast<std::size_t>(std::count_if(comparisons.begin(), comparisons.end(),
-                                                [](const ComparisonResult& each) { return each.count > 0; }));
+  const auto all = each_once(comparisons, same_measured);
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const ComparisonResult& each) { return each.count > 0; }));
 }
 
 std::string comparison_text(const ComparisonResult& each) {
@@ -105,6 +127,7 @@ std::optional<Judgement> judge(const Claim& claim, const Evidence& given) {
       return answers;
     };
     const Answers answers = answers_with(1, &found.comparisons);
+    found.comparisons = each_once(found.comparisons, same_comparison);
     const Outcome verdict = outcome_of(claim, answers);
     found.holds = verdict.holds;
     found.holds_half = outcome_of(claim, answers_with(0.5, nullptr)).holds;
@@ -198,7 +221,7 @@ Answer noted(const Evidence& evidence, Side side, ComparisonResult measured, con
   const Standard& standard = standard_of(evidence);
   measured.threshold = threshold.at(standard.scale);
   const Answer answer = compared(side, {measured.low, measured.high}, measured.threshold);
-  if (standard.comparisons == nullptr) return answer;
+  if (standard.comparisons == nullptr || (aspect.what.empty() && measured.count == 0)) return answer;
   measured.what = aspect.what;
   measured.unit = aspect.unit;
   measured.published = aspect.published;

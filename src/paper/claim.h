@@ -90,7 +90,8 @@ ComparisonResult measured_of(const Measured& measured) {
   }
   return result;
 }
-// By the standard of the evidence, which notes it.
+// By the standard of the evidence, which notes it. An exact number without a name only guards what comes after, such as
+// whether there are any seeds: it is nothing that was measured of the claim, and is not noted.
 Answer noted(const Evidence& evidence, Side side, ComparisonResult measured, const Threshold& threshold,
              const Aspect& aspect);
 
@@ -120,11 +121,11 @@ inline constexpr Compare<Side::below> below;
 inline constexpr Compare<Side::at_least> at_least;
 inline constexpr Compare<Side::at_most> at_most;
 // Of a count.
-auto none(const auto& counted) {
-  return at_most(counted, 0);
+auto none(const auto& counted, const Aspect& aspect = {}) {
+  return at_most(counted, 0, aspect);
 }
-auto some(const auto& counted) {
-  return at_least(counted, 1);
+auto some(const auto& counted, const Aspect& aspect = {}) {
+  return at_least(counted, 1, aspect);
 }
 
 // Of a list or a text.

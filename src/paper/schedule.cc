@@ -6,16 +6,19 @@
 namespace normscope {
 
 double promise_of(const ClaimResult& claim, double growth) {
-  if (claim.holds != Holds::open || claim.comparisons.empty()) return 0;
+  if (claim.holds != Holds::open) return 0;
   double promise = 1;
+  bool undecided = false;
   for (const ComparisonResult& each : claim.comparisons) {
-    if (each.answer != "not yet" || each.count < 2) continue;
+    if (each.answer != "not yet") continue;
+    undecided = true;
+    if (each.count < 2) continue;
     // An interval shrinks with the root of the values; it is to be as wide as the way to its threshold.
     const double reach = (each.high - each.low) / 2, way = std::fabs(each.value - each.threshold);
     const double needed = reach / way * (reach / way);
     promise = std::min(promise, std::isfinite(needed) ? std::min(1.0, growth / needed) : 0.01);
   }
-  return promise;
+  return undecided ? promise : 0;
 }
 
 std::optional<std::size_t> next_line(std::span<const Line> lines, double left) {

@@ -1,7 +1,8 @@
 #pragma once
 // Which piece of an audit is run next: where a claim is open, and where the most is to be decided for the time it
-// takes. It follows from what was found so far alone, never from the clock, so that the same seed gives the same
-// pieces in the same order; a budget only says after how many to stop.
+// takes. It follows from what was found so far and from the times that pieces are estimated to take, never from the
+// clock, so that the same seed and budget give the same pieces in the same order; the clock only says after how many to
+// stop.
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -25,7 +26,7 @@ struct Line {
 };
 
 // What one more level can be expected to settle of a claim: 0 of one that is settled, or that no further run can
-// settle; near 1 if its intervals need to shrink by no more than the level makes them shrink.
+// settle, since no interval of it is undecided: what it lacks is of another kind, such as longer trainings; near 1 if its intervals need to shrink by no more than the level makes them shrink.
 double promise_of(const ClaimResult& claim, double growth);
 
 // The line whose next level is to be run: the one with the most promise for a second, where what has never been

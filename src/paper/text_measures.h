@@ -43,6 +43,7 @@ struct TextRecipe {
   std::size_t classes = 0;                 // of labelled texts
   std::uint64_t training_tokens = 0;       // of the corpus, as far as it was read; of labelled texts 0
   std::size_t windows = 0, sentences = 0;  // that the trained models are looked at with
+  std::string window_source = "held out";
   std::string sentence_source;
 
   bool at_published_scale() const;  // steps and tokens of a step

@@ -91,7 +91,7 @@ Card card_of(const ClaimResult& claim) {
             .verdict = claim.verdict,
             .note = thresholds(claim),
             .why = claim.why,
-            .change = claim.missing,
+            .change = what_is_missing(claim),
             .figures = {},
             .paper = claim.paper,
             .topic = claim.topic,

@@ -221,7 +221,8 @@ struct ClaimResult {
   std::string id = {}, part = {}, paper = {}, topic = {};
   Holds holds = Holds::open;
   std::string condition = {};
-  std::string stand_in = {}, not_at_hand = {}, missing = {};
+  std::string stand_in = {}, not_at_hand = {}, missing = {}, more = {};
+  std::optional<double> more_seconds = {};
   Holds holds_half = Holds::open, holds_twice = Holds::open;
   std::vector<ComparisonResult> comparisons = {};
   double level = 0.95;
@@ -247,6 +248,9 @@ struct ClaimResult {
     visit("stand_in", self.stand_in, "what was looked at in the place of the paper's; empty: nothing");
     visit("not_at_hand", self.not_at_hand, "what the paper looked at, and was not looked at here");
     visit("missing", self.missing, "what would settle it; of a settled claim, what is nearest to turning it");
+    visit("more", self.more, "while it is open: what could be run more of, and at what cost; empty: nothing");
+    visit("more_seconds", self.more_seconds, "about, on two cores; null: there is nothing more to run",
+          {.low = 0});
     visit("holds_half", self.holds_half, "the verdict with all thresholds halved");
     visit("holds_twice", self.holds_twice, "and doubled");
     visit("comparisons", self.comparisons, "what the verdict is made of, in order");
@@ -260,6 +264,13 @@ struct ClaimResult {
           "what the paper did not separate: scale, dropout, eps, head-space, heat-map, mu-scale");
   }
 };
+
+// What would settle it, or turn it, and what is left to run of that.
+inline std::string what_is_missing(const ClaimResult& claim) {
+  std::string text = claim.missing;
+  if (!claim.more.empty()) text += (text.empty() ? "" : " ") + ("Left to run: " + claim.more) + ".";
+  return text;
+}
 
 struct PaperResult {
   Provenance made;

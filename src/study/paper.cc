@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/duration.h"
 #include "core/printable.h"
 #include "core/run_pieces.h"
 #include "core/spelling.h"
@@ -28,6 +29,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUsualBudget = "10m";
+// As published.
+constexpr std::uint64_t kPublishedSteps = 17'000;
+constexpr std::size_t kPublishedSamples = 200, kPublishedDeepSamples = 4;
 
 // The parts named, in the order in which they are run; all if none is.
 std::vector<std::string> parse_parts(const std::string& only) {
@@ -137,6 +141,39 @@ std::string basis_of(const PaperPart& part, const PaperPlan& whole) {
       basis += fmt::format("; {} {}", is_first(part, what, whole), fmt::join(norms_for(whole, what), ","));
   }
   return basis;
+}
+
+// With as much of everything as --full runs.
+PaperPlan at_published_scale(PaperPlan plan) {
+  const auto ten = paper_seeds();
+  plan.seeds.assign(ten.begin(), ten.end());
+  plan.steps = std::max(plan.steps, kPublishedSteps);
+  plan.steps_3d = majority_in_3d().steps;
+  plan.samples = std::max(plan.samples, kPublishedSamples);
+  plan.deep_samples = std::max(plan.deep_samples, kPublishedDeepSamples);
+  publish_texts(plan);
+  return plan;
+}
+
+// What more there is to run of a claim that is open. next: of its part in an audit, if there is more and it can settle
+// the claim. Of models that are not at hand nothing more can be run.
+void tell_more(Judgement& claim, const PaperPart& part, const PaperPlan& plan,
+               const std::optional<std::pair<std::string, double>>& next) {
+  claim.more.clear();
+  claim.more_seconds.reset();
+  if (claim.holds != Holds::open) return;
+  if (next) {
+    claim.more = next->first;
+    claim.more_seconds = next->second;
+  } else if (!claim.comparisons.empty() || !part.needs(Need::models)) {
+    PaperPlan alone = plan;
+    alone.parts = {part.name};
+    const double full = part.seconds(at_published_scale(alone));
+    if (full <= 1.01 * part.seconds(alone)) return;
+    claim.more = fmt::format("the published scale (--only {} --full)", part.name);
+    claim.more_seconds = full;
+  }
+  if (claim.more_seconds) claim.more += ", about " + rough_duration(*claim.more_seconds);
 }
 
 // A part that has ended, as it is kept beside the runs.
@@ -373,13 +410,13 @@ PaperPlan plan_paper(const PaperOptions& options, std::uint64_t seed, const Note
   plan.seeds.assign(ten.begin(), ten.begin() + static_cast<std::ptrdiff_t>(count));
   if (options.full && options.steps)
     throw InputError("--full is the published number of steps; give it or --steps, not both.");
-  plan.steps = options.steps.value_or(options.full ? 17'000 : is_short ? 4'000 : 6'000);
+  plan.steps = options.steps.value_or(options.full ? kPublishedSteps : is_short ? 4'000 : 6'000);
   plan.steps_3d = majority_in_3d().steps;
   if (options.steps) plan.steps_3d = std::min(plan.steps, plan.steps_3d);
   if (is_short) plan.samples = 2;
   if (options.full) {
-    plan.samples = 200;
-    plan.deep_samples = 4;
+    plan.samples = kPublishedSamples;
+    plan.deep_samples = kPublishedDeepSamples;
   }
   if (options.samples) {
     plan.samples = *options.samples;
@@ -530,6 +567,7 @@ Findings fixed_recipe(const PaperPlan& plan, const RunDirectory* directory, cons
     }
     if (!same_plan && directory != nullptr)
       directory->write(file, json_of(KeptPart{plan, part_found->found}));
+    for (Judgement& claim : part_found->found.claims) tell_more(claim, part, plan, std::nullopt);
     all.add(std::move(part_found->found));
   }
   return all;
@@ -617,7 +655,9 @@ class Audit {
     for (const PaperPart& part : paper_parts()) {
       if (!plan_.has(part.name)) continue;
       const auto seen = found_.find(part.name);
-      all.add(seen != found_.end() ? std::move(seen->second) : not_run(part));
+      Findings found = seen != found_.end() ? std::move(seen->second) : not_run(part);
+      for (Judgement& claim : found.claims) tell_more(claim, part, plan_, next_for(claim, part));
+      all.add(std::move(found));
     }
     return all;
   }
@@ -687,6 +727,27 @@ class Audit {
       }
       claim.pieces = pieces;
     }
+  }
+
+  // The next level of a part's effort, and what it takes, if it can settle the claim.
+  std::optional<std::pair<std::string, double>> next_for(const Judgement& claim,
+                                                         const PaperPart& part) const {
+    const auto at = static_cast<std::size_t>(std::distance(
+        lines_.begin(), std::find_if(lines_.begin(), lines_.end(),
+                                     [&](const Line& line) { return line.name == part.effort; })));
+    const Line& line = lines_[at];
+    const Effort& effort = *efforts_[at];
+    if (line.level == line.levels || (line.level > 0 && promise_of(claim, line.growth) == 0))
+      return std::nullopt;
+    double seconds = line.seconds[line.level];
+    if (line.after && lines_[*line.after].level <= line.level) {
+      const Line& before = lines_[*line.after];
+      if (before.level == before.levels) return std::nullopt;
+      seconds += before.seconds[before.level];
+    }
+    const std::string more = effort.amount(line.level + 1);
+    return std::pair(
+        line.level == 0 ? more : fmt::format("{} in place of {}", more, effort.amount(line.level)), seconds);
   }
 
   static Findings not_run(const PaperPart& part) {

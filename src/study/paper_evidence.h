@@ -24,6 +24,9 @@ std::string text_source(const PaperPlan& plan);
 // Fills in what the text parts of the plan need, by what has been fetched.
 void resolve_text(PaperPlan& plan, const PaperOptions& options);
 
+// As much of the text parts as was published.
+void publish_texts(PaperPlan& plan);
+
 // A training on text, and what was seen of it.
 struct PaperText {
   TextTraining training;

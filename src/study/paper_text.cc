@@ -260,6 +260,24 @@ void set_steps(std::uint64_t steps, std::uint64_t& all, std::uint64_t& evaluate_
   evaluate_every = std::max<std::uint64_t>(1, steps / 12);
 }
 
+void publish(LanguagePlan& language) {
+  language.batch = 16;
+  language.steps = 50'000;
+  language.evaluate_every = 50;  // minutes of all runs: what a kill can cost
+  language.learning_rate = 5e-5;
+  language.held_out = 64;
+  language.windows = 1000;
+  language.trend_windows = 16;
+  language.snapshots = 11;
+}
+void publish(SentimentPlan& sentiment) {
+  sentiment.steps = 50'000;
+  sentiment.evaluate_every = 500;
+  sentiment.learning_rate = 5e-5;
+  sentiment.most_tokens = 128;
+  sentiment.feed_forward = published_sentiment_model().model.block.feed_forward;
+}
+
 LanguagePlan resolved_language(const PaperPlan& plan, const PaperOptions& options) {
   LanguagePlan language;
   language.corpus = options.corpus;
@@ -275,16 +293,7 @@ LanguagePlan resolved_language(const PaperPlan& plan, const PaperOptions& option
     language.trend_windows = 1;
     language.snapshots = 5;
   }
-  if (scale_of(options) == Scale::published) {
-    language.batch = 16;
-    language.steps = 50'000;
-    language.evaluate_every = 50;  // minutes of all runs: what a kill can cost
-    language.learning_rate = 5e-5;
-    language.held_out = 64;
-    language.windows = 1000;
-    language.trend_windows = 16;
-    language.snapshots = 11;
-  }
+  if (scale_of(options) == Scale::published) publish(language);
   if (options.text_steps) set_steps(*options.text_steps, language.steps, language.evaluate_every);
   language.seeds = std::min(options.seeds.value_or(language.seeds), plan.seeds.size());
   // No more text is read than is trained on, and what is held out beside it.
@@ -309,13 +318,7 @@ SentimentPlan resolved_sentiment(const PaperPlan& plan, const PaperOptions& opti
     sentiment.evaluate_every = 200;
     sentiment.test_texts = 400;
   }
-  if (scale_of(options) == Scale::published) {
-    sentiment.steps = 50'000;
-    sentiment.evaluate_every = 500;
-    sentiment.learning_rate = 5e-5;
-    sentiment.most_tokens = 128;
-    sentiment.feed_forward = published_sentiment_model().model.block.feed_forward;
-  }
+  if (scale_of(options) == Scale::published) publish(sentiment);
   if (options.text_steps) set_steps(*options.text_steps, sentiment.steps, sentiment.evaluate_every);
   sentiment.seeds = std::min(options.seeds.value_or(sentiment.seeds), plan.seeds.size());
   if (scale_of(options) != Scale::published) sentiment.training_texts = sentiment.steps * sentiment.batch;
@@ -349,6 +352,11 @@ void resolve_text(PaperPlan& plan, const PaperOptions& given) {
   if (scale_of(options) == Scale::brief) sentences.count = 50;
   plan.sentences = sentences;
   if (!plan.text.empty()) sentences_for(plan, training_tokenizer("bytes"), SIZE_MAX);
+}
+
+void publish_texts(PaperPlan& plan) {
+  if (plan.language) publish(*plan.language);
+  if (plan.sentiment) publish(*plan.sentiment);
 }
 
 PaperText paper_language(const PaperPlan& paper, const fs::path& directory, const PaperContext& context) {
@@ -410,6 +418,7 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
   text.recipe.eps = plan.settings.spec.model.block.norm.eps;
   text.recipe.training_tokens = texts.stream->training_tokens;
   text.recipe.windows = last_windows.size();
+  if (!wanted.squad.empty()) text.recipe.window_source = "contexts of " + label_of_source(wanted.squad);
   return text;
 }
 

@@ -68,13 +68,41 @@ test('a card says what results.json says of its claim, with every interval, and 
   const page = await open(t, file);
   for (const claim of results.claims) {
     const card = page.locator(`[id="claim-${claim.id}"]`), text = await card.textContent();
-    for (const field of ['where', 'claim', 'published', 'measured', 'verdict', 'why', 'missing'])
+    for (const field of ['where', 'claim', 'published', 'measured', 'verdict', 'why', 'missing', 'more'])
       assert.ok(text.includes(claim[field].trim()), `${claim.id}: ${field}`);
     const drawn = claim.comparisons.filter(each => each.value !== null || each.low !== null || each.high !== null);
     assert.equal(await card.locator('.reading').count(), Math.min(40, drawn.length));
     assert.ok(await card.locator('figure, .see').count() > 0, `${claim.id} has no figure`);
   }
   assert.deepEqual(JSON.parse(await page.locator('#data').textContent()), results);
+});
+
+// As words of a field, or as a number of one, rounded to the digits that are shown; shares as per cent, too.
+test('no number stands in a card that its claim in results.json does not have', async t => {
+  const page = await open(t, file);
+  const inText = text => text.replaceAll('−', '-').match(/\d+(?:\.\d+)?(?:e[-+]?\d+)?/g) ?? [];
+  const inFields = value => typeof value === 'number' ? [value, 100 * value]
+    : value && typeof value === 'object' ? Object.values(value).flatMap(inFields) : [];
+  const rounds = (number, shown) =>
+    Math.abs(Math.abs(number) - shown) <= 0.5001 * 10 ** (Math.floor(Math.log10(Math.abs(number))) - 2);
+  let seen = 0;
+  for (const claim of results.claims) {
+    const text = await page.locator(`[id="claim-${claim.id}"]`).evaluate(card => {
+      const words = card.cloneNode(true);
+      for (const other of words.querySelectorAll('figure, .see, .letter, style, title')) other.remove();
+      for (const each of words.querySelectorAll('*')) each.after(' ');
+      return words.textContent;
+    });
+    const words = new Set(inText(JSON.stringify(claim))), numbers = inFields(claim);
+    const folded = claim.comparisons.filter(each => each.value !== null || each.low !== null || each.high !== null).length - 4;
+    for (const shown of inText(text)) {
+      const known = words.has(shown) || numbers.some(number => rounds(number, Number(shown))) || Number(shown) === folded;
+      assert.ok(known, `${claim.id}: ${shown} is not in its results, in: ${text}`);
+      ++seen;
+    }
+    for (const comparison of claim.comparisons) assert.notEqual(comparison.what, '', claim.id);
+  }
+  assert.ok(seen > 10 * results.claims.length);
 });
 
 test('filters by paper, verdict and topic restrict each other, and a link brings a card back', async t => {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "support/program.h"
@@ -29,6 +30,13 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
   EXPECT_EQ(results["steps"], 30);
   std::set<std::string> places;
   for (const json& claim : results["claims"]) {
+    // What is open says what is left to run, and for how long.
+    const std::string more = claim["more"], full = "--only " + std::string(claim["part"]) + " --full";
+    EXPECT_EQ(more.empty(), claim["holds"] != "open") << claim;
+    EXPECT_EQ(more.empty(), claim["more_seconds"].is_null()) << claim;
+    if (!more.empty()) {
+      EXPECT_NE(more.find(full), std::string::npos) << more;
+    }
     for (const char* name : {"where", "claim", "published", "measured", "verdict", "why"})
       EXPECT_TRUE(claim[name].is_string()) << name << " in " << claim;
     for (const char* name : {"where", "claim", "published", "measured", "verdict"})
@@ -327,6 +335,54 @@ TEST_F(PaperCommand, AnAuditRunsPiecesThatCanBeRepeatedExactly) {
     const bool begun = fs::exists(path("run/config.json"));
     const json after = result_of(begun ? resume() : parts + " --budget 2m --out " + path("run"));
     EXPECT_EQ(after["claims"], results["claims"]) << delay;
+  }
+}
+
+TEST_F(PaperCommand, WhatABudgetHasNoTimeForSaysWhatItWouldTake) {
+  const json results = result_of("paper --only fig1ab,wu1 --budget 1s --out " + path("run"));
+  ASSERT_EQ(results["pieces"].size(), 1u);
+  EXPECT_EQ(results["pieces"][0]["effort"], "wu1");
+  for (const json& claim : results["claims"]) {
+    const bool was_run = claim["part"] == "wu1";
+    EXPECT_EQ(claim["pieces"], was_run ? 1 : 0) << claim;
+    EXPECT_EQ(claim["more"], was_run ? "" : "3 seeds, about 2 min") << claim;
+    if (!was_run) {
+      EXPECT_EQ(claim["more_seconds"], 90) << claim;
+    }
+  }
+}
+
+TEST_F(PaperCommand, PiecesOfTrainingsHaveTheSameBytesOnAnyNumberOfThreads) {
+  const pid_t child = start("paper --only fig1ab --budget 2m" + out());
+  for (int i = 0; i < 2000 && !fs::exists(path("run/config.json")); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ::kill(child, SIGKILL);
+  wait(child);
+  json config = read_json(path("run/config.json"));
+  config["options"]["steps_3d"] = 3;  // the task takes thousands
+  config["options"]["repeats"] = json::array();
+  for (const int level : {1, 2})
+    config["options"]["repeats"].push_back({{"effort", "majority-3d"},
+                                            {"level", level},
+                                            {"amount", level == 1 ? "3 seeds" : "5 seeds"},
+                                            {"parts", {"fig1ab"}}});
+  std::optional<Files> first;
+  for (const int threads : {1, 2, 8}) {
+    const std::string directory = "threads" + std::to_string(threads);
+    write(path(directory + "/config.json"), config.dump());
+    const json results = result_of(fmt::format("paper --resume {} --threads {}", path(directory), threads));
+    EXPECT_EQ(results["pieces"], config["options"]["repeats"]);
+    EXPECT_EQ(results["claims"][0]["pieces"], 2);
+    // All but what says when and with how many threads it was made.
+    Files files = files_of(path(directory));
+    std::erase_if(files, [](const auto& file) {
+      return file.first.ends_with("config.json") || file.first == "pieces.jsonl" ||
+             file.first == "results.json" || file.first == "report.html";
+    });
+    EXPECT_TRUE(files.contains("part-fig1ab-2.json"));
+    EXPECT_TRUE(files.contains("majority-3d-2/metrics.jsonl"));
+    if (!first) first = files;
+    EXPECT_TRUE(files == *first) << threads;
   }
 }
 

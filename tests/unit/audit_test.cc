@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/levels.h"
@@ -56,6 +57,71 @@ struct Simulated {
   }
 };
 
+// The kinds of intervals that verdicts are made of, from draws that are standard normal if the threshold is the truth.
+struct Kind {
+  const char* name;
+  double threshold;
+  ComparisonResult (*measured)(std::span<const double> draws, double level);
+};
+ComparisonResult mean_of_draws(std::span<const double> draws, double level) {
+  std::vector<double> values(draws.begin(), draws.end());
+  for (double& value : values) value += 1;
+  return measured_of(mean_interval(values, level));
+}
+// Of pairs that differ from one another by far more than the two of a pair do.
+ComparisonResult difference_of_draws(std::span<const double> draws, double level) {
+  std::vector<double> a, b;
+  for (const double draw : draws) {
+    a.push_back(100 * std::cos(static_cast<double>(a.size())));
+    b.push_back(a.back() + 2 + draw);
+  }
+  return measured_of(mean_difference(a, b, level));
+}
+ComparisonResult ratio_of_draws(std::span<const double> draws, double level) {
+  std::vector<double> a, b;
+  for (const double draw : draws) {
+    a.push_back(1 + static_cast<double>(a.size()));
+    b.push_back(a.back() * 1.5 * std::exp(0.3 * draw));
+  }
+  return measured_of(mean_ratio(a, b, level));
+}
+// Some of the slower never arrive, and of some the faster do not.
+ComparisonResult censored_ratio_of_draws(std::span<const double> draws, double level) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  std::vector<Range> ratios;
+  for (const double draw : draws) {
+    const double ratio = 1.5 * std::exp(0.3 * draw);
+    ratios.push_back(ratio > 1.8 ? Range{1.8, never} : ratio < 1.1 ? Range{0, 1.1} : Range{ratio, ratio});
+  }
+  return measured_of(ratio_interval(ratios, level));
+}
+constexpr Kind kKinds[] = {{"mean", 1, mean_of_draws},
+                           {"difference", 2, difference_of_draws},
+                           {"ratio", 1.5, ratio_of_draws},
+                           {"censored ratio", 1.5, censored_ratio_of_draws}};
+
+// At every look, by so many draws each time, whose mean is away from where the threshold is the truth.
+std::vector<Holds> verdicts_of(const Kind& kind, std::uint64_t trial, double away) {
+  Random random(trial, 1 + static_cast<std::uint64_t>(&kind - kKinds));
+  std::vector<double> draws;
+  for (std::size_t i = 0; i < kMost; ++i) draws.push_back(away + random.normal());
+  const Claim claim{.measured = "", .holds = [&](const Evidence& evidence) {
+                      const auto seen = std::span(draws).first(evidence.plan.samples);
+                      return noted(evidence, Side::above, kind.measured(seen, level_of(evidence)),
+                                   kind.threshold, kind.name);
+                    }};
+  std::vector<Holds> all;
+  const Executor executor(1);
+  for (std::size_t look = 1; look <= kLooks; ++look) {
+    PaperPlan plan;
+    plan.samples = std::size_t{1} << look;
+    Evidence evidence{plan, executor};
+    evidence.look = look;
+    all.push_back(judge(claim, evidence)->holds);
+  }
+  return all;
+}
+
 bool settles(const std::vector<Holds>& verdicts) {
   return std::any_of(verdicts.begin(), verdicts.end(), [](Holds holds) { return holds != Holds::open; });
 }
@@ -73,6 +139,37 @@ TEST(Audit, OfATrueNullSeldomComesToAVerdict) {
         EXPECT_GT(wrong, audits / 200);  // or nothing was looked at
       }
     }
+  }
+}
+
+TEST(Audit, OfATrueNullSeldomComesToAVerdictWhateverItMeasures) {
+  constexpr std::size_t audits = 1000;
+  for (const Kind& kind : kKinds) {
+    std::size_t wrong = 0;
+    for (std::size_t audit = 0; audit < audits; ++audit) wrong += settles(verdicts_of(kind, audit, 0));
+    EXPECT_LE(wrong, audits / 20) << kind.name;
+    EXPECT_GT(wrong, 0u) << kind.name;
+  }
+}
+
+TEST(Audit, GrowingSamplesOfAnyKindSettleAClaimAndSeldomTurnIt) {
+  for (const Kind& kind : kKinds) {
+    std::size_t settled = 0, turned = 0, right = 0, trials = 0;
+    for (const double away : {1.0, -1.0, 0.75, -0.5, 0.0}) {
+      for (std::size_t trial = 0; trial < 100; ++trial, ++trials) {
+        const std::vector<Holds> verdicts = verdicts_of(kind, trial, away);
+        const auto has = [&](Holds holds) {
+          return std::find(verdicts.begin(), verdicts.end(), holds) != verdicts.end();
+        };
+        turned += has(Holds::yes) && has(Holds::no);
+        if (away == 0) continue;
+        settled += verdicts.back() != Holds::open;
+        right += verdicts.back() == (away > 0 ? Holds::yes : Holds::no);
+      }
+    }
+    EXPECT_LT(turned, trials / 20) << kind.name;
+    EXPECT_GE(settled, 320u) << kind.name;  // of 400
+    EXPECT_GE(right, settled - settled / 20) << kind.name;
   }
 }
 
@@ -172,8 +269,11 @@ TEST(Schedule, LooksAtEverythingOnceThenWhereMostIsDecidedForTheTime) {
   EXPECT_EQ(next_line(lines), 0u);  // hopeless
   lines[0].claims[0].holds = Holds::no;
   EXPECT_EQ(next_line(lines), 1u);  // a settled claim is left alone
+  // No further run can settle it: no interval of it is undecided, or it has none.
+  lines[1].claims[0].comparisons[0].answer = "no";
+  EXPECT_EQ(next_line(lines), std::nullopt);
   lines[1].claims[0].comparisons.clear();
-  EXPECT_EQ(next_line(lines), std::nullopt);  // no further run can settle it
+  EXPECT_EQ(next_line(lines), std::nullopt);
 }
 
 TEST(Schedule, WhatDoesNotFitWaitsForWhatDoes) {

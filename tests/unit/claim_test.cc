@@ -94,6 +94,24 @@ TEST(Claim, AQuestionIsAnsweredOnceItCanBe) {
   EXPECT_EQ(verdict_of(judgement_of({.asks = {{above(kLow, 0.5)}}, .answer = "both"})), "open");
 }
 
+// How strict intervals are follows from how many a verdict is made of, not from how often conditions ask for them; and
+// what only guards is no comparison.
+TEST(Claim, CountsAnIntervalOnceHoweverOftenItIsAskedFor) {
+  const Condition low = above(kLow, 0.5, "low"), high = above(kHigh, 0.5, "high"),
+                  there = at_least([](const Evidence&) { return 3; }, 2);
+  const Judgement found = judgement_of(
+      {.asks = {{there}}, .holds = all_of({there, low, high}), .holds_if = {{high, "this"}, {low, "that"}}});
+  ASSERT_EQ(found.comparisons.size(), 2u);
+  EXPECT_EQ(found.comparisons[0].what, "low");
+  EXPECT_EQ(found.comparisons[1].what, "high");
+  EXPECT_DOUBLE_EQ(found.level, 1 - 0.05 / 2);
+  // Held against two thresholds it is one interval in two comparisons.
+  const Judgement twice =
+      judgement_of({.holds = all_of({above(kHigh, 0.5, "high"), above(kHigh, 0.6, "high")})});
+  EXPECT_EQ(twice.comparisons.size(), 2u);
+  EXPECT_DOUBLE_EQ(twice.level, 0.95);
+}
+
 TEST(Claim, IsLeftOutWhereThereIsNothingToSay) {
   const Condition never = above(kLow, 0.5);
   EXPECT_FALSE(judged_alone({.there = never, .holds = never}));

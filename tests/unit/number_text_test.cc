@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/duration.h"
 #include "core/levels.h"
 
 namespace normscope {
@@ -118,6 +119,17 @@ TEST(NumberText, SharesAreNoPowersOfTen) {
   EXPECT_EQ(short_percent(0.000123), "0.012 %");
   EXPECT_EQ(short_percent(0), "0 %");
   EXPECT_EQ(short_percent(0.12345, 3), "12.3 %");
+}
+
+TEST(NumberText, TimesAreRough) {
+  EXPECT_EQ(rough_duration(0.01), "1 s");
+  EXPECT_EQ(rough_duration(89), "89 s");
+  EXPECT_EQ(rough_duration(90), "2 min");
+  EXPECT_EQ(rough_duration(5000), "83 min");
+  EXPECT_EQ(rough_duration(9000), "2.5 h");
+  EXPECT_EQ(rough_duration(40'000), "11 h");
+  EXPECT_EQ(rough_duration(200'000), "2.3 days");
+  EXPECT_EQ(rough_duration(2e6), "23 days");
 }
 
 TEST(NumberText, OneHasNoPlural) {
