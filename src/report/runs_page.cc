@@ -358,7 +358,7 @@ CardedPage RunsReport::page(const Provenance& provenance) const {
       std::vector<std::string> row = {group[r]->name};
       for (std::size_t c = 1; c < table.rows[0].size(); ++c) {
         const auto found = all[r].find(table.rows[0][c]);
-        row.push_back(found == all[r].end() ? "–" : found->second);
+        row.push_back(found == all[r].end() || found->second.empty() ? "–" : found->second);
       }
       table.rows.push_back(std::move(row));
     }

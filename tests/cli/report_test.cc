@@ -82,6 +82,12 @@ TEST_F(ReportCommand, SetsModelsSideBySide) {
       page.substr(page.find("The runs</h2>"), page.find("Main results</h2>") - page.find("The runs</h2>"));
   EXPECT_NE(list.find("finished"), std::string::npos);
   EXPECT_EQ(list.find("main result"), std::string::npos) << list;
+  // Where a run was asked about no heads in particular, nothing is told, and a cell says so.
+  const std::size_t differs = page.find("What differs between the runs of scan");
+  const std::string table = page.substr(differs, page.find("</table>", differs) - differs);
+  EXPECT_NE(table.find("heads"), std::string::npos) << table;
+  EXPECT_NE(table.find(">–</td>"), std::string::npos) << table;
+  EXPECT_EQ(table.find("></td>"), std::string::npos) << table;
   // What the runs found is what their own reports say.
   for (std::size_t i : {0, 1, 4, 5}) {
     const std::string run = result["runs"][i]["run"];
