@@ -60,6 +60,7 @@ bool alive(long pid) {
 struct RunLock::Held {
   fs::path path;
   int descriptor = -1;
+  const pid_t process = ::getpid();
   std::mutex mutex;
   std::condition_variable ends;
   bool ended = false;
@@ -129,6 +130,11 @@ RunLock::RunLock(const fs::path& directory) {
   }
 }
 
-RunLock::~RunLock() = default;
+RunLock::~RunLock() {
+  if (!held_ || held_->process == ::getpid()) return;
+  // A child of who locked it has neither the thread nor the lock: it can only let go of its copy of the file.
+  ::close(held_->descriptor);
+  static_cast<void>(held_.release());  // to end it would wait for that thread
+}
 
 }  // namespace normscope

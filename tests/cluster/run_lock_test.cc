@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
 #include "normscope/error.h"
 #include "normscope/record.h"
@@ -53,6 +54,23 @@ TEST_F(RunLockTest, NamesHostAndProcessWhileItLives) {
     const RunLock again(folder_.path());  // a part of the same run
   }
   EXPECT_FALSE(fs::exists(file()));
+  EXPECT_TRUE(free_for_others());
+}
+
+TEST_F(RunLockTest, AChildThatLetsGoOfItLeavesItLocked) {
+  auto lock = std::make_unique<RunLock>(folder_.path());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    lock.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(fs::exists(file()));
+  EXPECT_FALSE(free_for_others());
+  lock.reset();
   EXPECT_TRUE(free_for_others());
 }
 

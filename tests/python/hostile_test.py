@@ -193,10 +193,12 @@ class Hostile(unittest.TestCase):
         kept = pathlib.Path(result._answer.directory)
         child = os.fork()
         if child == 0:
+            signal.alarm(60)
             del result
             os._exit(0)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
-        self.assertTrue((kept / "results.json").exists())
+        for name in ("results.json", ".normscope-lock"):
+            self.assertTrue((kept / name).exists(), name)
         del result
         self.assertFalse(kept.exists())
 

@@ -3,6 +3,7 @@ import ast
 import importlib.util
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
@@ -43,6 +44,11 @@ class Stubs(unittest.TestCase):
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, ROOT / "python" / "normscope", *examples],
                               capture_output=True, text=True, cwd=ROOT / "python")
         self.assertEqual(done.returncode, 0, done.stdout)
+
+    @unittest.skipUnless(shutil.which("nm"), "there is no nm")
+    def test_the_compiled_part_shows_other_libraries_nothing(self):
+        done = subprocess.run(["nm", "-D", "--defined-only", normscope._core.__file__], capture_output=True, text=True, check=True)
+        self.assertEqual([line.split()[-1] for line in done.stdout.splitlines()], ["PyInit__core"])
 
     def test_every_stub_is_python(self):
         for path in pathlib.Path(normscope.__file__).parent.glob("*.pyi"):
