@@ -60,7 +60,7 @@ std::vector<Geometry> geometries(const Evidence& evidence, std::optional<bool> p
                    angle = at_end(norm, kAngle)(evidence);
     all.push_back(
         {norm, outside, angle, at_end(norm, kAccuracy, 100)(evidence), to_the_end,
-         below(evidence, outside, kInPlane, {norm + ": energy of the keys outside their plane", " %"}),
+         below(evidence, outside, kInPlane, {norm + ": energy of the keys outside their plane", "%"}),
          below(evidence, angle, kAlong, {norm + ": angle of the queries to 1", "°"})});
   }
   return all;

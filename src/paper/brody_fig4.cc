@@ -74,7 +74,7 @@ Claim scaling_lowers(const PublishedLoss& published) {
                      counted(seeds, "seed")),
       .asks = {enough_text_seeds(seeds)},
       .holds = above(differences, 0,
-                     Aspect(fmt::format("{} loss, without − with scaling", published.what), " nats", gain)),
+                     Aspect(fmt::format("{} loss, without − with scaling", published.what), "nats", gain)),
       .undecided = " The interval of the difference holds 0: these runs show none." +
                    when(below(differences, gain),
                         fmt::format(" The published difference, {:.2f}, lies beyond it.", gain)),

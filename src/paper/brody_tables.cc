@@ -60,7 +60,8 @@ Shares shares_of(const Evidence& evidence, const TextRuns& runs, std::span<const
   shares.seeds = runs.size();
   shares.layers = layers_of(runs);
   for (std::size_t l = 0; l < shares.layers; ++l) {
-    const Interval interval = over_runs(runs, l, value, level_of(evidence));
+    Interval interval = over_runs(runs, l, value, level_of(evidence));
+    for (double* end : {&interval.low, &interval.high}) *end = std::clamp(*end, 0.0, 1.0);  // a share
     shares.seeds = std::min(shares.seeds, interval.count);
     const Answer enough = at_least(evidence, interval, kSubstantial,
                                    {fmt::format("layer {}: unselectable share", l + 1), "",

@@ -73,11 +73,16 @@ std::size_t intervals_in(const std::vector<ComparisonResult>& comparisons) {
       std::count_if(all.begin(), all.end(), [](const ComparisonResult& each) { return each.count > 0; }));
 }
 
+std::string number_with(const std::string& unit, double value) {
+  std::string number = significant(value, 3);
+  if (number.starts_with('-')) number.replace(0, 1, "−");
+  return number + (unit.empty() || unit == "×" || unit == "°" ? "" : " ") + unit;
+}
+
 std::string comparison_text(const ComparisonResult& each) {
-  return fmt::format("{}{} lies at {}{} ({} to {}), to be {} {}{}", each.what, each.what.empty() ? "it" : "",
-                     significant(each.value, 3), each.unit, significant(each.low, 3),
-                     significant(each.high, 3), name_of(each.direction), significant(each.threshold, 3),
-                     each.unit);
+  return fmt::format("{} lies at {} ({} to {}), to be {} {}", each.what, number_with(each.unit, each.value),
+                     number_with("", each.low), number_with("", each.high), name_of(each.direction),
+                     number_with(each.unit, each.threshold));
 }
 
 // What leaves it open; of a settled claim, the interval that is nearest to its threshold, by its own width.

@@ -129,6 +129,8 @@ struct PaperPart {
 
   bool needs(Need what) const;  // by its claims
 };
+// As claims have it: "brody2023", "wu2024" or "beyond".
+std::string paper_of(const PaperPart& part);
 // With the names and figures of the part beside every claim.
 Findings judge(const PaperPart& part, const Evidence& evidence);
 // In the order in which they are run.

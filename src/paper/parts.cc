@@ -216,13 +216,18 @@ Findings judge(const Exhibit& exhibit, const Evidence& evidence) {
   return found;
 }
 
+std::string paper_of(const PaperPart& part) {
+  const std::string_view name = part.name;
+  return name == "beyond" ? "beyond" : name.starts_with("wu") ? "wu2024" : "brody2023";
+}
+
 Findings judge(const PaperPart& part, const Evidence& evidence) {
   Findings found = judge(part.exhibit, evidence);
   const std::string name = part.name;
   for (Judgement& claim : found.claims) {
     claim.id = fmt::format("{}-{}", name, claim.id);
     claim.part = name;
-    claim.paper = name == "beyond" ? "beyond" : name.starts_with("wu") ? "wu2024" : "brody2023";
+    claim.paper = paper_of(part);
     for (const Figure& figure : found.figures) claim.figures.push_back(figure.name);
     for (const TextFinding& text : found.texts) claim.figures.push_back(text.name);
   }

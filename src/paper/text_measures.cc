@@ -106,7 +106,7 @@ Ask language_learned(const std::string& norm) {
     return mean_interval(gains, level_of(evidence));
   };
   return learned(
-      above(gained, kLearned, Aspect(norm + ": held-out loss, start − end", " nats")),
+      above(gained, kLearned, Aspect(norm + ": held-out loss, start − end", "nats")),
       written(
           " The models have hardly learned: their held-out loss fell by {:.2f} nats, and {} are asked for. More steps are needed.",
           [=](const Evidence& evidence) { return gained(evidence).mean; }, kLearned.value),

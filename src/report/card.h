@@ -26,6 +26,7 @@ struct Reading {
   std::optional<std::array<double, 2>> both = {};  // of two values: shown in place of the others
   std::optional<double> published = {}, threshold = {};
   bool above = true;                // on which side of the threshold the sentence holds
+  bool itself = false;              // and at the threshold
   std::optional<bool> answer = {};  // whether it does there; none: it cannot be told yet
 };
 // Values as dots, intervals as bars, thresholds as lines with the side shaded on which the sentence holds, published values as

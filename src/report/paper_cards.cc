@@ -45,7 +45,8 @@ Reading reading_of(const ComparisonResult& comparison) {
                   .high = comparison.high,
                   .published = comparison.published,
                   .threshold = comparison.threshold,
-                  .above = comparison.direction == Side::above || comparison.direction == Side::at_least};
+                  .above = comparison.direction == Side::above || comparison.direction == Side::at_least,
+                  .itself = comparison.direction == Side::at_least || comparison.direction == Side::at_most};
   // An end that is infinite is null in results.json, and so reads as none.
   constexpr double kBeyond = std::numeric_limits<double>::infinity();
   const bool low = std::isfinite(reading.low), high = std::isfinite(reading.high);
@@ -77,7 +78,10 @@ std::string thresholds(const ClaimResult& claim) {
 
 // "8 samples, at the second look; intervals of 98.7 %"
 std::string judged_by(const ClaimResult& claim) {
-  if (claim.comparisons.empty()) return claim.amount;
+  // Exact numbers have no intervals.
+  if (std::none_of(claim.comparisons.begin(), claim.comparisons.end(),
+                   [](const ComparisonResult& each) { return each.count > 0; }))
+    return claim.amount;
   return fmt::format("{}{}{}intervals of {} %", claim.amount, claim.amount.empty() ? "" : ", ",
                      claim.looks > 1 ? fmt::format("after {} looks; ", claim.looks) : "",
                      significant(100 * claim.level, 4));

@@ -32,6 +32,10 @@ std::string with_unit(const std::string& number, const std::string& unit) {
   return number + (joined ? "" : "\u00a0") + unit;
 }
 
+std::string_view side_of(const Reading& reading) {
+  return reading.itself ? (reading.above ? "at least" : "at most") : (reading.above ? "above" : "below");
+}
+
 // What is drawn as a dot.
 std::vector<double> values_of(const Reading& reading) {
   return reading.both ? std::vector(reading.both->begin(), reading.both->end()) : std::vector{reading.value};
@@ -98,10 +102,9 @@ std::string track(const Reading& reading, const draw::Axis& axis, double top) {
                        begin, top, std::max(0.0, end - begin), kTrack);
     svg += fmt::format("<path class=\"threshold\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", at, top - 4,
                        top + kTrack + 4);
-    labels.push_back({at,
-                      fmt::format("{} {}", reading.above ? "above" : "below",
-                                  with_unit(plain(*reading.threshold), reading.unit)),
-                      "at-threshold"});
+    labels.push_back(
+        {at, fmt::format("{} {}", side_of(reading), with_unit(plain(*reading.threshold), reading.unit)),
+         "at-threshold"});
   }
   // Without an interval the number alone; an end beyond everything reaches the edge.
   if (!reading.both && !std::isnan(reading.low) && !std::isnan(reading.high)) {
@@ -145,8 +148,7 @@ std::string reading_html(const Reading& reading, const draw::Axis& axis) {
   const double height = kTop + kTrack + (reading.threshold || reading.published ? kBelow : kTop);
   std::string spoken = words;
   if (reading.published) spoken += fmt::format(", published {}", plain(*reading.published));
-  if (reading.threshold)
-    spoken += fmt::format(", wanted {} {}", reading.above ? "above" : "below", plain(*reading.threshold));
+  if (reading.threshold) spoken += fmt::format(", wanted {} {}", side_of(reading), plain(*reading.threshold));
   return fmt::format(
       "<div class=\"reading {}\"><p><span>{}</span> <b>{}</b></p>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} "
       "{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" role=\"img\"{}>\n{}</svg></div>\n",

@@ -758,6 +758,7 @@ class Audit {
                      "open"};
       open.id = fmt::format("{}-{}", part.name, c + 1);
       open.part = part.name;
+      open.paper = paper_of(part);
       open.topic = claim.topic;
       open.missing = "A larger --budget.";
       open.looks = open.pieces = 0;

@@ -344,11 +344,19 @@ TEST_F(PaperCommand, WhatABudgetHasNoTimeForSaysWhatItWouldTake) {
   EXPECT_EQ(results["pieces"][0]["effort"], "wu1");
   for (const json& claim : results["claims"]) {
     const bool was_run = claim["part"] == "wu1";
+    EXPECT_EQ(claim["paper"], was_run ? "wu2024" : "brody2023") << claim;
     EXPECT_EQ(claim["pieces"], was_run ? 1 : 0) << claim;
     EXPECT_EQ(claim["more"], was_run ? "" : "3 seeds, about 2 min") << claim;
     if (!was_run) {
       EXPECT_EQ(claim["more_seconds"], 90) << claim;
     }
+  }
+  // They have their tiles and cards like the others.
+  const std::string page = read(path("run/report.html"));
+  for (const json& claim : results["claims"]) {
+    const std::string id = "claim-" + std::string(claim["id"]);
+    EXPECT_NE(page.find("href=\"#" + id + "\""), std::string::npos) << id;
+    EXPECT_NE(page.find("id=\"" + id + "\""), std::string::npos) << id;
   }
 }
 

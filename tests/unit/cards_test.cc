@@ -82,6 +82,21 @@ TEST(Cards, ThresholdAndIntervalLieWhereTheirNumbersSay) {
   EXPECT_EQ(readings_html(std::span(&reading, 1)), "");
 }
 
+TEST(Cards, AThresholdThatWillDoItselfIsNamedSo) {
+  Reading none{
+      .value = 0, .low = 0, .high = 0, .threshold = 0, .above = false, .itself = true, .answer = true};
+  EXPECT_EQ(count(readings_html(std::span(&none, 1)), ">at most 0<"), 1u);
+  none.itself = false;
+  EXPECT_EQ(count(readings_html(std::span(&none, 1)), ">below 0<"), 1u);
+  ClaimResult claim = claim_of("fig2-1", Holds::yes);
+  claim.amount = "all";
+  PaperResult result;
+  result.claims = {claim};
+  EXPECT_EQ(count(card_html(paper_cards(result, 1)[0], 2), "intervals of"), 0u);  // the number is exact
+  result.claims[0].comparisons[0].count = 3;
+  EXPECT_EQ(count(card_html(paper_cards(result, 1)[0], 2), "all, intervals of 95 %"), 1u);
+}
+
 TEST(Cards, TheScoreCountsEveryVerdictOnce) {
   const PaperResult result =
       result_of({Holds::yes, Holds::yes, Holds::conditionally, Holds::no, Holds::open, Holds::answered});
