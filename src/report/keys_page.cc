@@ -8,6 +8,8 @@
 
 #include "core/number_text.h"
 #include "normscope/error.h"
+#include "report/key_plane.h"
+#include "report/scatter.h"
 #include "result/columns.h"
 #include "result/setting_words.h"
 
@@ -263,6 +265,53 @@ std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings
   figure.csv = curves_csv(curves);
   figure.settings = settings;
   return {figure};
+}
+
+namespace {
+
+struct PlaceRow {
+  std::size_t key = 0;
+  double x = 0, y = 0, z = 0;
+  Verdict verdict = Verdict::selectable;
+
+  static void describe(auto& visit, auto& self) {
+    visit("key", self.key, "row of its set");
+    visit("x", self.x, "place");
+    visit("y", self.y, "place");
+    visit("z", self.z, "place");
+    visit("verdict", self.verdict, "what queries can do with it");
+  }
+};
+
+}  // namespace
+
+Figure keys_picture(MatrixView<const double> keys, std::span<const Verdict> verdicts, bool projected,
+                    const std::string& title, const std::string& settings) {
+  Figure figure{"keys", "The keys", "", "", "", settings};
+  Csv<PlaceRow> csv(keys.cols == 2 ? std::vector<std::string_view>{"z"} : std::vector<std::string_view>{});
+  for (std::size_t i = 0; i < keys.rows; ++i)
+    csv.add({i, keys(i, 0), keys(i, 1), keys.cols == 3 ? keys(i, 2) : 0, verdicts[i]});
+  figure.csv = std::move(csv).text();
+  if (keys.cols == 2) {
+    figure.caption =
+        "The keys and their hull: its corners can be selected, what lies inside cannot. A dashed circle: all keys "
+        "have this length.";
+    figure.svg = key_plane_svg({keys, verdicts, title, settings});
+    return figure;
+  }
+  figure.caption = "The keys in space; drag to turn them.";
+  ScatterFigure::Panel panel{title, {}, projected};
+  for (const Verdict verdict : values_of(Verdict())) {
+    ScatterFigure::Group group{name_of(verdict), {}};
+    for (std::size_t i = 0; i < keys.rows; ++i)
+      if (verdicts[i] == verdict)
+        group.points.push_back({keys(i, 0), keys(i, 1), keys(i, 2),
+                                fmt::format("key {}: ({:.4g}, {:.4g}, {:.4g}), {}", i, keys(i, 0), keys(i, 1),
+                                            keys(i, 2), name_of(verdict))});
+    if (!group.points.empty()) panel.groups.push_back(std::move(group));
+  }
+  figure.svg = scatter_svg({{std::move(panel)}, settings});
+  return figure;
 }
 
 Page keys_page(const KeysRun& run, const Provenance& provenance, std::string data) {

@@ -1,9 +1,11 @@
 #pragma once
 // Verdicts on sets of keys: counts, and how near to losing them the keys are.
+#include <span>
 #include <string>
 #include <vector>
 
 #include "normscope/keys.h"
+#include "normscope/matrix.h"
 #include "report/curves.h"
 #include "report/run_view.h"
 #include "result/keys.h"
@@ -39,6 +41,10 @@ std::string offsets_words(const OffsetsForAll& offsets, const char* one = "key")
 ReportTable tokens_table(const std::string& source, const KeysRun& run);
 // Histograms of margins and depths; no figure if none is known.
 std::vector<Figure> keys_figures(const KeysRun& run, const std::string& settings);
+// Keys of two or three dimensions as they lie: n × 2 or n × 3, decided without score offsets. projected: they lie in the
+// plane orthogonal to 1, which is drawn.
+Figure keys_picture(MatrixView<const double> keys, std::span<const Verdict> verdicts, bool projected,
+                    const std::string& title, const std::string& settings);
 Page keys_page(const KeysRun& run, const Provenance& provenance, std::string data);
 RunView keys_view(const KeysResult& result, const Provenance& made);
 

@@ -33,6 +33,21 @@ MaskFigure figure_of(const MaskStudy& study) {
           fmt::format("seed {} · normscope {} ({}, {})", made.seed, made.version, made.commit, made.isa)};
 }
 
+// Of one set that can be drawn; keys on which score offsets decide are not seen from where they lie.
+std::optional<Figure> picture_of(const KeysStudy& study) {
+  constexpr std::size_t most = 1000;
+  const auto& [given, result] = study;
+  if (given.sets != 1 || (given.d != 2 && given.d != 3) || given.n > most || !given.offsets.empty() ||
+      !result.sets.front().keys)
+    return std::nullopt;
+  std::vector<Verdict> verdicts;
+  for (const KeyResult& key : *result.sets.front().keys) verdicts.push_back(key.key.verdict);
+  const std::string norm = result.settings.norm == "none" ? "as they are" : "after " + result.settings.norm;
+  return keys_picture({given.values.data(), given.n, given.d}, verdicts, given.projected_out > 0,
+                      fmt::format("{}, {}", counted(given.n, "key"), norm),
+                      settings_text(result.made, given.source));
+}
+
 }  // namespace
 
 std::unique_ptr<RunDirectory> replaceable_directory(const std::string& path,
@@ -70,13 +85,17 @@ Page page_of(const KeysStudy& study) {
   head.seconds = result.seconds;
   head.settings = result.settings;
   head.undefined_rows = result.undefined_rows;
-  return keys_page(keys, result.made, json_of(head, -1));
+  Page page = keys_page(keys, result.made, json_of(head, -1));
+  if (std::optional<Figure> picture = picture_of(study))
+    page.figures.insert(page.figures.begin(), *std::move(picture));
+  return page;
 }
 
 void write_run(const RunDirectory& directory, const KeysStudy& study, const KeysResult& result) {
   const std::string page = render_html(page_of(study));
   directory.write_config("keys", result.made, json_of(result.settings));
   directory.write("results.json", json_of(result, -1));
+  if (const std::optional<Figure> picture = picture_of(study)) directory.write("keys.svg", picture->svg);
   directory.write("report.html", page);
 }
 

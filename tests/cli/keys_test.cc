@@ -454,7 +454,7 @@ TEST_F(KeysCommand, ARunIsADirectory) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(out)) names.insert(entry.path().filename().string());
-  EXPECT_EQ(names, (std::set<std::string>{"config.json", "report.html", "results.json"}));
+  EXPECT_EQ(names, (std::set<std::string>{"config.json", "keys.svg", "report.html", "results.json"}));
   EXPECT_EQ(read(out + "/results.json"), outcome.out);
   const json config = json::parse(read(out + "/config.json"));
   EXPECT_EQ(config["program"], "normscope");

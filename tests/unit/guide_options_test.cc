@@ -1,7 +1,9 @@
-// The option tables of the guide are what options say of themselves.
+// The option tables of the guide's pages are what options say of themselves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -24,34 +26,42 @@
 namespace normscope {
 namespace {
 
-const std::string kGuide = source_path() + "/docs/guide.md";
+struct GuidePage {
+  std::string path, text;
+};
 
-// The guide, with what stands between the marks of a command replaced by `table`. The marks are comments of their own
-// lines: <!-- options of keys --> and <!-- end of options -->.
-std::string with_table(const std::string& guide, const std::string& command, const std::string& table) {
-  const std::string begin = "<!-- options of " + command + " -->\n", end = "<!-- end of options -->\n";
-  const std::size_t from = guide.find(begin), to = guide.find(end, from);
-  EXPECT_TRUE(from != std::string::npos && to != std::string::npos)
-      << "docs/guide.md has no lines '" << begin.substr(0, begin.size() - 1)
-      << "' and '<!-- end of options -->'";
-  if (from == std::string::npos || to == std::string::npos) return guide;
-  return guide.substr(0, from + begin.size()) + "\n" + table + "\n" + guide.substr(to);
+std::vector<GuidePage> guide_pages() {
+  std::vector<GuidePage> pages;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path() + "/docs")) {
+    if (entry.path().extension() != ".md") continue;
+    std::ifstream stream(entry.path());
+    pages.push_back({entry.path().string(), std::string(std::istreambuf_iterator<char>(stream), {})});
+  }
+  return pages;
 }
 
+// On one page of docs/ the table of a command stands between two comments on lines of their own:
+// <!-- options of keys --> and <!-- end of options -->.
 template <class Options>
 void expect_current(const std::string& command) {
-  std::ifstream stream(kGuide);
-  const std::string guide(std::istreambuf_iterator<char>(stream), {});
-  const std::string current = with_table(guide, command, option_table<Options>());
+  const std::string begin = "<!-- options of " + command + " -->\n", end = "<!-- end of options -->\n";
+  const std::vector<GuidePage> pages = guide_pages();
+  const auto holds = [&](const GuidePage& page) { return page.text.find(begin) != std::string::npos; };
+  ASSERT_EQ(std::count_if(pages.begin(), pages.end(), holds), 1)
+      << "as many pages of docs/ have the line '" << begin.substr(0, begin.size() - 1) << "'";
+  const GuidePage& page = *std::find_if(pages.begin(), pages.end(), holds);
+  const std::size_t from = page.text.find(begin) + begin.size(), to = page.text.find(end, from);
+  ASSERT_NE(to, std::string::npos) << page.path << " has no line '<!-- end of options -->' after it";
+  const std::string current =
+      page.text.substr(0, from) + "\n" + option_table<Options>() + "\n" + page.text.substr(to);
   if (std::getenv("NORMSCOPE_WRITE_SCHEMAS") != nullptr) {
-    std::ofstream(kGuide) << current;
+    std::ofstream(page.path) << current;
     return;
   }
-  EXPECT_TRUE(guide == current)
-      << "The options of " << command
-      << " in docs/guide.md are not what they say of themselves any more. This writes "
-         "them anew:\nNORMSCOPE_WRITE_SCHEMAS=1 build/tests/unit_tests "
-         "--gtest_filter='Schemas.*:GuideOptions.*'";
+  EXPECT_TRUE(page.text == current)
+      << "The options of " << command << " in " << page.path
+      << " are not what they say of themselves any more. This writes them anew:\n"
+         "NORMSCOPE_WRITE_SCHEMAS=1 build/tests/unit_tests --gtest_filter='Schemas.*:GuideOptions.*'";
 }
 
 TEST(GuideOptions, AreWhatOptionsSayOfThemselves) {
