@@ -1,13 +1,14 @@
 # make build   the program (build/normscope) and the Python module (build/python)
 # make test    builds everything and runs every test
 # make web     the page (build/web), which any static server serves and a browser opens from disk
+# make docs    the documentation as a site (build/docs), with search, which a browser opens from disk
 # make demo    audits both papers for ten minutes (BUDGET=2h: longer) on models and texts it fetches (DEMO_DATA=none: it does not), and writes an HTML report
 # make package a .deb; make wheel: a Python wheel, tested, which needs PyPI
 # All targets install the Debian packages they miss, say little when all is well, and need no network once the
 # packages are there. Settings: JOBS, WERROR (ON: warnings are errors, as .ci/run has it), PYTHON, and those named beside
 # a target.
 .DEFAULT_GOAL := build
-.PHONY: build test web demo campaign bench format lint sanitize tsan fuzz package wheel install-check clean help
+.PHONY: build test web docs demo campaign bench format lint sanitize tsan fuzz package wheel install-check clean help
 
 export JOBS ?= $(shell nproc)
 export WERROR ?= OFF
@@ -32,6 +33,11 @@ web:
 	@$(packages) build web
 	@scripts/web
 	@echo "build/web/index.html"
+
+docs:
+	@$(packages) docs
+	@scripts/docs
+	@echo "build/docs/index.html"
 
 # DEMO: where the report goes.
 DEMO ?= demo

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
+import { render } from './site/markdown.mjs';
 
 // Browsers refuse modules from file://. One classic script at the end of the body opens from a disk as well, and lets
 // the frame of the page be painted first.
@@ -36,13 +37,40 @@ function packedCore(): Plugin {
   };
 }
 
-// The theory, as a text that every browser shows, also from a disk.
+// The theory as a page beside this one, in the dress of the documentation.
 function theory(): Plugin {
   return {
     name: 'theory',
     generateBundle() {
-      const source = readFileSync(new URL('../docs/theory.md', import.meta.url));
-      this.emitFile({ type: 'asset', fileName: 'theory.txt', source });
+      const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
+      const { html } = render(read('../docs/theory.md'), (target: string) => {
+        if (!target.startsWith('#')) throw new Error(`theory.md stands alone here; it links to '${target}'.`);
+        return target;
+      });
+      const colours = read('./src/style.css').split('\n* {')[0];
+      this.emitFile({ type: 'asset', fileName: 'theory.css', source: `${colours}\n${read('./site/site.css')}` });
+      this.emitFile({
+        type: 'asset',
+        fileName: 'theory.html',
+        source: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Theory · Normscope</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="./theory.css">
+<script src="./theme.js"></script>
+</head>
+<body>
+<header class="top"><a class="brand" href="./index.html">Normscope</a></header>
+<div class="alone"><main id="content">
+${html}</main></div>
+</body>
+</html>
+`,
+      });
     },
   };
 }

@@ -44,7 +44,7 @@ export const found: Section = {
           'Wu, Ajorlou, Wang, Jegelka, Jadbabaie 2024: On the Role of Attention Masks and LayerNorm in Transformers',
         ),
       ),
-      paragraph(link('theory.txt', 'The theory behind every verdict on this page')),
+      paragraph(link('theory.html', 'The theory behind every verdict on this page')),
       note(`Run with ${audit.command}; normscope ${audit.version} (${audit.commit}), ${audit.settings}.`),
     );
     const rows = audit.claims.map(claim =>
