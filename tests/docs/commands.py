@@ -8,6 +8,9 @@ prints, standard error included. "…" stands for any text in a line, and a line
 "echo $?" and shows the code. A trailing "# not run: reason" skips a command. The blocks of a page share a directory
 that is empty at first, but for a link to examples/ where a page names it. ```python blocks are run there too, ```cpp blocks are compiled, ```json blocks must be JSON.
 
+A picture of the program is what these commands drew: "<!-- picture docs/pictures/x.svg: run/y.svg -->" names both. Every SVG that a
+page shows has such a line there. With NORMSCOPE_WRITE_PICTURES=1 the pictures are written anew.
+
 Then the JSON that the program prints is held against the schemas in docs/, and their fields against the page that explains
 them.
 """
@@ -69,6 +72,18 @@ def matches(expected, printed):
     return bool(printed) and line_matches(expected[0], printed[0]) and matches(expected[1:], printed[1:])
 
 
+PICTURE = re.compile(r"<!-- picture (\S+): (\S+) -->")
+SMALL_PRINT = re.compile(r'<text [^>]*font-size="11.5">.*?</text>|<text [^>]*>[^<]*normscope \d[^<]*</text>')    # seed, version, commit, machine
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def same_picture(one, other):
+    """But for the small print, and for the last digit of places."""
+    one, other = SMALL_PRINT.sub("", one), SMALL_PRINT.sub("", other)
+    return NUMBER.sub("0", one) == NUMBER.sub("0", other) and all(
+        abs(float(a) - float(b)) < 0.15 for a, b in zip(NUMBER.findall(one), NUMBER.findall(other)))
+
+
 class Page:
     def __init__(self, path, directory, environment, arguments):
         self.path, self.directory, self.environment, self.arguments = path, directory, environment, arguments
@@ -117,6 +132,23 @@ class Page:
                 json.loads(source)
             elif language in ("bash", "sh", "shell", "unclosed"):
                 self.fail(start, f"this block is '{language}' and nobody runs it: use console")
+        self.check_pictures()
+
+    def check_pictures(self):
+        text = self.path.read_text(encoding="utf-8")
+        shown = {(self.path.parent / name).resolve() for name in re.findall(r"!\[[^]]*\]\(([^)]+\.svg)\)", text)}
+        made = {(ROOT / kept).resolve(): self.directory / drawn for kept, drawn in PICTURE.findall(text)}
+        for kept in sorted(shown - made.keys()):
+            self.fail(1, f"nothing says which command draws {kept.relative_to(ROOT)}")
+        for kept, drawn in made.items():
+            name = kept.relative_to(ROOT)
+            if not drawn.exists():
+                self.fail(1, f"no command of this page wrote {drawn.relative_to(self.directory)}, which {name} is said to be")
+            elif os.environ.get("NORMSCOPE_WRITE_PICTURES"):
+                kept.write_bytes(drawn.read_bytes())
+            elif not kept.exists() or not same_picture(kept.read_text(encoding="utf-8"), drawn.read_text(encoding="utf-8")):
+                self.fail(1, f"{name} is stale: the program draws it differently now. NORMSCOPE_WRITE_PICTURES=1 and this test, "
+                             f"{pathlib.Path(__file__).relative_to(ROOT)}, write it anew")
 
 
 # The part of JSON Schema (2020-12) that docs/*.schema.json use; anything else is an error, so that nothing in a schema
