@@ -21,7 +21,20 @@ test('Every page of docs/, every command and every header has its page', () => {
   const pages = new Set(readdirSync(site));
   for (const file of readdirSync(path.join(source, 'docs')).filter(name => name.endsWith('.md')))
     assert.ok(pages.has(file.replace(/\.md$/, '.html')), file);
-  for (const command of ['keys', 'scan', 'vocab', 'ablate', 'heatmap', 'mask', 'collapse', 'equilibria', 'train-majority', 'train-lm', 'train-sentiment', 'paper'])
+  for (const command of [
+    'keys',
+    'scan',
+    'vocab',
+    'ablate',
+    'heatmap',
+    'mask',
+    'collapse',
+    'equilibria',
+    'train-majority',
+    'train-lm',
+    'train-sentiment',
+    'paper',
+  ])
     assert.ok(pages.has(`reference-${command}.html`), command);
   for (const header of readdirSync(path.join(source, 'include/normscope'))) {
     assert.ok(pages.has(`api-${header.replace(/\.h$/, '')}.html`), header);
@@ -31,13 +44,24 @@ test('Every page of docs/, every command and every header has its page', () => {
 test('The reference holds every option and every field, the headers every declaration', () => {
   const reference = readFileSync(path.join(site, 'reference-keys.html'), 'utf8');
   const schema = JSON.parse(readFileSync(path.join(source, 'docs/keys.schema.json'), 'utf8'));
-  for (const option of ['--norm', '--advice', '--query-norm', '--resume']) assert.ok(reference.includes(`<code>${option}`), option);
+  for (const option of ['--norm', '--advice', '--query-norm', '--resume'])
+    assert.ok(reference.includes(`<code>${option}`), option);
   for (const [name, field] of Object.entries(schema.properties)) {
     assert.ok(reference.includes(`<code>${name}</code>`), name);
-    assert.ok(reference.includes(field.description.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')), name);
+    assert.ok(
+      reference.includes(
+        field.description
+          .replaceAll('&', '&amp;')
+          .replaceAll('<', '&lt;')
+          .replaceAll('>', '&gt;')
+          .replaceAll('"', '&quot;'),
+      ),
+      name,
+    );
   }
   const keys = readFileSync(path.join(site, 'api-keys.html'), 'utf8');
-  for (const name of ['verdict', 'keyverdict', 'keyoptions', 'keyset', 'decide_keys', 'decide_key_sets']) assert.ok(keys.includes(`<h2 id="${name}">`), name);
+  for (const name of ['verdict', 'keyverdict', 'keyoptions', 'keyset', 'decide_keys', 'decide_key_sets'])
+    assert.ok(keys.includes(`<h2 id="${name}">`), name);
   assert.ok(!keys.includes('describe('), 'what describes itself is in the reference');
 });
 
@@ -57,7 +81,10 @@ test('Search finds headings before texts, by keyboard alone, and asks for no net
   await there.keyboard.press('Escape');
   assert.equal(await there.locator('#found-none').isVisible(), false);
   assert.deepEqual(there.problems, []);
-  assert.ok(there.requests.every(address => address.startsWith('file://')), String(there.requests));
+  assert.ok(
+    there.requests.every(address => address.startsWith('file://')),
+    String(there.requests),
+  );
 });
 
 test('Light and dark can be chosen, and stay chosen on the next page', async t => {
@@ -71,7 +98,12 @@ test('Light and dark can be chosen, and stay chosen on the next page', async t =
   assert.notEqual(await ground(), light);
 });
 
-for (const [name, colorScheme, width] of [['index.html', 'light', 390], ['keys.html', 'dark', 390], ['reference-scan.html', 'light', 1280], ['api-keys.html', 'dark', 1920]]) {
+for (const [name, colorScheme, width] of [
+  ['index.html', 'light', 390],
+  ['keys.html', 'dark', 390],
+  ['reference-scan.html', 'light', 1280],
+  ['api-keys.html', 'dark', 1920],
+]) {
   test(`${name} is no wider than ${width} px and breaks no rule of axe, ${colorScheme}`, async t => {
     const there = await page(t, name, { colorScheme, width, height: 850 });
     assert.ok((await there.evaluate(() => document.documentElement.scrollWidth)) <= width);
@@ -83,7 +115,10 @@ for (const [name, colorScheme, width] of [['index.html', 'light', 390], ['keys.h
     }
     await there.addScriptTag({ content: axe });
     const found = await there.evaluate(() => window.axe.run(document, { preload: false, resultTypes: ['violations'] }));
-    assert.deepEqual(found.violations.map(each => `${each.id}: ${each.nodes.map(node => node.target).join(' ')}`), []);
+    assert.deepEqual(
+      found.violations.map(each => `${each.id}: ${each.nodes.map(node => node.target).join(' ')}`),
+      [],
+    );
     assert.deepEqual(there.problems, []);
   });
 }

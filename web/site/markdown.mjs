@@ -87,6 +87,13 @@ export function render(source, rewrite) {
   md.renderer.rules.image = (tokens, i) =>
     `<img src="${escape(rewrite(tokens[i].attrGet('src')))}" alt="${escape(tokens[i].content)}" loading="lazy">`;
 
+  // k_i, W_V, d_QK: a letter with an index, in words, not in code.
+  md.renderer.rules.text = (tokens, i) =>
+    escape(tokens[i].content).replace(
+      /(?<![\p{L}\p{N}_])(\p{L})_([\p{L}\p{N}]{1,2})(?![\p{L}\p{N}_])/gu,
+      '$1<sub>$2</sub>',
+    );
+
   // Comments on lines of their own mark what tests write; they are not for readers.
   const html = md.render(source.replace(/^<!--.*-->\n/gm, ''));
   return { html, title: headings.find(({ level }) => level === 1)?.text ?? headings[0]?.text ?? '', headings };
