@@ -170,8 +170,10 @@ bool certify(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerd
     // Offsets far larger than the keys can ask for queries beyond the range of doubles.
     if (!std::all_of(result.witness.begin(), result.witness.end(), [](double q) { return std::isfinite(q); }))
       return false;
-    if (!set.options.exact && !(set.frame.offsets && set.options.certificates)) return true;
-    // With offsets a query has a size, which doubles may fail to hold: 1e-300 times a key of 1e300.
+    if (!set.options.exact && !((set.frame.offsets || found.own_place) && set.options.certificates))
+      return true;
+    // With offsets a query has a size, which doubles may fail to hold: 1e-300 times a key of 1e300. And one found
+    // from the key's own place may lose by its last rounding what it wins by.
     const bool holds = wins(set, result.witness, key);
     result.verified = holds && set.options.exact;
     return holds;
@@ -211,12 +213,69 @@ void widen(const PlacedKeys& set, std::size_t key, const Found& found, KeyVerdic
   if (!result.witness.empty() && wins(set, query, key)) result.witness = std::move(query);
 }
 
+namespace {
+
+// What is proven by a query that doubles do not hold, on the kept coordinates; without offsets.
+ExactVerdict verdict_by_query(const PlacedKeys& set, const Found& found) {
+  const std::size_t rank = set.hull.rank;
+  std::vector<Rational> frame, on_kept(rank);
+  for (std::size_t c = 0; c < rank; ++c)
+    frame.push_back(rational(found.query[c]) + rational(found.query_rest[c]));
+  if (set.hull.reduced()) {
+    for (std::size_t c = 0; c < rank; ++c)
+      for (std::size_t k = 0; k < rank; ++k)
+        on_kept[c] +=
+            rational(set.hull.lift(static_cast<Eigen::Index>(k), static_cast<Eigen::Index>(c))) * frame[k];
+  } else {
+    on_kept = std::move(frame);
+  }
+  Integer common = 1;  // of powers of two
+  for (const Rational& q : on_kept) common = std::max(common, Integer(denominator(q)));
+  ExactVerdict verdict;
+  for (const Rational& q : on_kept)
+    verdict.query.push_back(Integer(numerator(Rational(q * Rational(common)))));
+  return verdict;
+}
+
+// Whether it wins exactly; doubles tell of most keys.
+bool query_wins(const PlacedKeys& set, std::span<const Integer> query, std::size_t key) {
+  const MatrixView<const double> points = set.exact_points();
+  const int lowest = lowest_exponent(points.first_rows(set.distinct()));
+  long top = 0;
+  for (const Integer& q : query) top = std::max(top, bits(q));
+  std::vector<double> rough;
+  for (const Integer& q : query) rough.push_back(rounded(q, top));
+  for (std::size_t j = 0; j < set.distinct(); ++j) {
+    if (j == key) continue;
+    double sum = 0, size = 0;
+    for (std::size_t c = 0; c < rough.size(); ++c) {
+      const double product = rough[c] * (points(key, c) - points(j, c));
+      sum += product;
+      size += std::abs(product);
+    }
+    if (sum > size * static_cast<double>(rough.size() + 6) * 0x1p-51 + 1e-290) continue;
+    Integer exact = 0;
+    for (std::size_t c = 0; c < rough.size(); ++c)
+      exact += query[c] * (scaled(points(key, c), lowest) - scaled(points(j, c), lowest));
+    if (exact <= 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& found, KeySearch& search,
                            const LikelyVertices* likely) {
   ExactVerdict exact;
+  bool by_query = found.kind == Found::Kind::selectable && !found.query_rest.empty();
+  if (by_query) {
+    exact = verdict_by_query(set, found);
+    by_query = query_wins(set, exact.query, key);
+  }
   try {
     Effort effort(set.options.exact_effort);
-    exact = decide_exactly(set.exact_points(), set.exact_offsets, set.distinct(), key, found.hint, effort);
+    if (!by_query)
+      exact = decide_exactly(set.exact_points(), set.exact_offsets, set.distinct(), key, found.hint, effort);
   } catch (const BeyondEffort&) {
     KeyVerdict unknown;
     unknown.verdict = Verdict::undecided;
@@ -243,9 +302,13 @@ KeyVerdict certify_exactly(const PlacedKeys& set, std::size_t key, const Found& 
   const KeyOptions& options = set.options;
   const bool bare =
       !options.certificates && !options.exact && !options.query_norm && options.margins == Margins::bound;
+  if (by_query) result.margin = set.at_least(found.margin);
   if (exact.verdict != Verdict::unselectable && !bare) {
-    ExactMargin widest{0, {}};
-    if (exact.verdict == Verdict::selectable) widest = widest_margin(set, key, found, result);
+    ExactMargin widest{result.margin, {}};
+    if (by_query && found.at_most == 0)
+      say_if_inexact(set, found.margin / (1 - kExact), result);
+    else if (exact.verdict == Verdict::selectable)
+      widest = widest_margin(set, key, found, result);
     result.margin = widest.margin;
     take_witness(set, exact, widest.query, key, result);
   } else if (exact.verdict == Verdict::unselectable) {

@@ -8,11 +8,12 @@
 
 // Wolfe's corral: the affinely independent points whose hull holds the current nearest point to the origin
 // (P. Wolfe, Finding the nearest point in a polytope, 1976). A corral may also hold the downward ray of the
-// problem with offsets, a direction whose weight does not count in the sum.
+// problem with offsets, a direction whose weight does not count in the sum; and points given as p = a·(point),
+// a > 0, whose weights count a times: far points so scaled are as long as near ones.
 //
-// With rows A = [p, σ·a] (a = 1 for a point, 0 for the ray) it keeps H = (A Aᵀ)⁻¹ up to date by bordering, so
-// the nearest point of the affine hull has weights H a / (aᵀ H a). H also gives the distances to the facets:
-// row p of the barycentric map has squared norm H_pp.
+// With rows A = [p, σ·a] (a = 1 for a point as it is, 0 for the ray) it keeps H = (A Aᵀ)⁻¹ up to date by
+// bordering, so the nearest point of the affine hull has weights H a / (aᵀ H a), with Σ λ_p a_p = 1. H also gives
+// the distances to the facets: row p of the barycentric map has squared norm H_pp.
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -102,12 +103,20 @@ class Corral {
     members_.reserve(capacity_);
   }
 
-  // Starts anew from one point.
-  void start(std::size_t member, std::span<const double> point);
+  // Starts anew from one point. counted: the a above, from 0 to 1.
+  void start(std::size_t member, std::span<const double> point, double counted);
   // Adds a member and moves to the nearest point of the new hull. False if numerically that brings no
   // progress (the point is affinely dependent on the corral, say): the search has then reached the end of its
   // precision.
-  bool add(std::size_t member, std::span<const double> point);
+  bool add(std::size_t member, std::span<const double> point, double counted);
+  // The same where the distance is known better than from the weights; false only if there is no new hull.
+  bool push(std::size_t member, std::span<const double> point, double counted);
+  // Takes a member out and moves to the nearest point of the hull of the others.
+  bool drop(std::size_t slot) {
+    if (size() < 2) return false;
+    remove(slot);
+    return settle();
+  }
 
   // Computes afresh what updates have blurred. False if that leaves no convex combination.
   bool repair();
@@ -123,25 +132,35 @@ class Corral {
   double scale() const { return scale_; }  // σ², the size of squared distances in this problem
 
   // For a full simplex: whether the origin lies inside it for any points within `error` (a norm) of these,
-  // and the radius of a ball around the origin inside the simplex (0 if not proven).
+  // and the radius of a ball around the origin inside the simplex (0 if not proven). Weights are known to a ten
+  // millionth, or to `coarse`.
   struct Enclosure {
     bool proven = false;
     double radius = 0;
   };
-  Enclosure enclosure(double error);
+  Enclosure enclosure(double error, double coarse);
+  // With weights known better: `off` bounds |Σ λ p| and |Σ λ a − 1|·σ, for any points within `error` of these.
+  Enclosure enclosure(double error, double coarse, std::span<const double> weights, double off) {
+    if (updates_ > 0) refresh();
+    return try_enclosure(error, coarse, weights, off);
+  }
+  // By how much the weights are off, to first order, if p·x differs by `column` from what it is at the nearest point
+  // x; it keeps the sum of the weights.
+  std::span<const double> correction(std::span<const double> column);
 
  private:
   const double* point(std::size_t slot) const { return points_.data() + slot * width_; }
   void store(std::size_t slot, std::span<const double> point);
-  bool border(std::size_t member, std::span<const double> point);
+  bool border(std::size_t member, std::span<const double> point, double counted);
   void remove(std::size_t slot);
   bool settle();
   void place();
   void refresh();
   void polish();
   void sharpen();
-  void correction();
-  Enclosure try_enclosure(double error) const;
+  void take_correction();
+  double shift(double error) const;
+  Enclosure try_enclosure(double error, double coarse, std::span<const double> weights, double off) const;
 
   std::size_t dimension_, capacity_, width_;
   std::vector<std::size_t> members_;
@@ -163,31 +182,30 @@ void Corral::store(std::size_t slot, std::span<const double> p) {
   for (std::size_t k = 0; k < dimension_; ++k) transposed_[k * capacity_ + slot] = p[k];
 }
 
-void Corral::start(std::size_t member, std::span<const double> p) {
+void Corral::start(std::size_t member, std::span<const double> p, double counted) {
   members_.assign(1, member);
   updates_ = 0;
   store(0, p);
-  counted_[0] = 1;
+  counted_[0] = counted;
   const double squares = dot(p.data(), p.data(), dimension_);
   scale_ = squares > 0 ? squares : 1.0;
-  gram_[0] = squares + scale_;
+  gram_[0] = squares + scale_ * counted * counted;
   inverse_[0] = 1.0 / gram_[0];
-  weights_[0] = 1;
+  weights_[0] = 1 / counted;
   place();
 }
 
 // Appends the point and borders the inverse with it.
-bool Corral::border(std::size_t member, std::span<const double> p) {
+bool Corral::border(std::size_t member, std::span<const double> p, double counted) {
   const std::size_t c = size();
   if (c + 1 > dimension_ + 1 || c == capacity_) return false;
-  const bool counted = member != kRay;
   double* fresh = &gram_[c * capacity_];
   combine_rows(transposed_.data(), capacity_, p.data(), dimension_, c, fresh);
   for (std::size_t a = 0; a < c; ++a) {
-    if (counted) fresh[a] += scale_ * counted_[a];
+    fresh[a] += scale_ * counted * counted_[a];
     gram_[a * capacity_ + c] = fresh[a];
   }
-  const double diagonal = dot(p.data(), p.data(), dimension_) + (counted ? scale_ : 0.0);
+  const double diagonal = dot(p.data(), p.data(), dimension_) + scale_ * counted * counted;
   // column = H g;  pivot = diagonal − gᵀ H g
   combine_rows(inverse_.data(), capacity_, fresh, c, c, column_.data());
   const double pivot = diagonal - dot(column_.data(), fresh, c);
@@ -199,7 +217,7 @@ bool Corral::border(std::size_t member, std::span<const double> p) {
   inverse_[c * capacity_ + c] = reciprocal;
   gram_[c * capacity_ + c] = diagonal;
   store(c, p);
-  counted_[c] = counted ? 1 : 0;
+  counted_[c] = counted;
   weights_[c] = 0;
   members_.push_back(member);
   ++updates_;
@@ -289,14 +307,29 @@ bool Corral::settle() {
   }
 }
 
-bool Corral::add(std::size_t member, std::span<const double> p) {
+bool Corral::add(std::size_t member, std::span<const double> p, double counted) {
   const double before = squared_distance_;
-  if (!border(member, p)) return false;
-  if (!settle()) return false;
-  return squared_distance_ < before;
+  return push(member, p, counted) && squared_distance_ < before;
 }
 
-Corral::Enclosure Corral::try_enclosure(double error) const {
+bool Corral::push(std::size_t member, std::span<const double> p, double counted) {
+  return border(member, p, counted) && settle();
+}
+
+// A bound on |Σ λ p| and on |Σ λ a − 1|·σ, for points within `error` of these.
+double Corral::shift(double error) const {
+  const std::size_t c = size();
+  double trace = 0, total = 1;  // points that count less weigh more than 1 together; the ray is what it is
+  for (std::size_t a = 0; a < c; ++a) {
+    trace += gram_[a * capacity_ + a];
+    if (counted_[a] < 1 && counted_[a] > 0) total += weights_[a];
+  }
+  const double rounding = 4 * (static_cast<double>(c) + static_cast<double>(dimension_) + 4) * kRoundoff;
+  return std::sqrt(squared_distance_) * (1 + rounding) + total * (rounding * std::sqrt(trace) + 2 * error);
+}
+
+Corral::Enclosure Corral::try_enclosure(double error, double coarse, std::span<const double> weights,
+                                        double off) const {
   if (!spans()) return {};
   const std::size_t c = size();
   // η bounds ‖I − G H‖ for the exact Gram matrix G of points within `error` of these.
@@ -317,8 +350,6 @@ Corral::Enclosure Corral::try_enclosure(double error) const {
   const double moved = count * (2 * error * std::sqrt(trace) + error * error);  // ‖G' − G‖ for moved points
   const double eta = std::sqrt(residual) + (rounding * (gram_norm + trace) + moved) * inverse_norm;
   if (!(eta < 0.25)) return {};
-  const double shift = std::sqrt(squared_distance_) * (1 + rounding) + rounding * std::sqrt(trace) +
-                       2 * error;  // bound on |Σ λ p| and on |Σ λ − 1|·σ
   Enclosure result{true, INFINITY};
   for (std::size_t a = 0; a < c; ++a) {
     const double* row = &inverse_[a * capacity_];
@@ -326,11 +357,10 @@ Corral::Enclosure Corral::try_enclosure(double error) const {
     const double squared = row[a] + row_norm * eta / (1 - eta);  // bounds (G⁻¹)_aa
     const double slope = std::sqrt(std::max(0.0, squared));
     // Proven positive, and known well enough to be printed.
-    if (!(weights_[a] > 2 * slope * shift) || !(slope * shift < std::max(1e-7 * weights_[a], 1e-10)))
-      return {};
+    if (!(weights[a] > 2 * slope * off) || !(slope * off < std::max(1e-7 * weights[a], coarse))) return {};
     // The homogeneous part of the row is λ/σ; what is left is the gradient of λ, and λ/|∇λ| the facet's
     // distance.
-    const double sure_weight = weights_[a] - slope * shift;
+    const double sure_weight = weights[a] - slope * off;
     const double gradient = std::sqrt(std::max(0.0, squared - sure_weight * sure_weight / scale_));
     result.radius = std::min(result.radius, sure_weight / gradient);
   }
@@ -348,31 +378,37 @@ void Corral::polish() {
     for (std::size_t a = 0; a < c; ++a) total += counted_[a] * weights_[a];
     for (std::size_t a = 0; a < c; ++a) weights_[a] /= total;
     place();
-    correction();
+    take_correction();
     for (std::size_t a = 0; a < c; ++a) weights_[a] -= target_[a];
     place();
   }
 }
 
-// Into target_: by how much the weights are off, to first order, judged by the spread of p·x over the
-// members; it keeps the sum of the weights.
-void Corral::correction() {
+// Into target_: by how much the weights are off, judged by the spread of p·x over the members.
+void Corral::take_correction() {
   const std::size_t c = size();
-  double mean = 0, drift = 0, sum = 0;
+  double mean = 0;
   combine_rows(transposed_.data(), capacity_, nearest_.data(), dimension_, c, column_.data());
   for (std::size_t a = 0; a < c; ++a) mean += weights_[a] * column_[a];
   for (std::size_t a = 0; a < c; ++a) column_[a] -= counted_[a] * mean;
-  combine_rows(inverse_.data(), capacity_, column_.data(), c, c, target_.data());
+  correction({column_.data(), c});
+}
+
+std::span<const double> Corral::correction(std::span<const double> column) {
+  const std::size_t c = size();
+  double drift = 0, sum = 0;
+  combine_rows(inverse_.data(), capacity_, column.data(), c, c, target_.data());
   combine_rows(inverse_.data(), capacity_, counted_.data(), c, c, column_.data());
   for (std::size_t a = 0; a < c; ++a) drift += counted_[a] * target_[a], sum += counted_[a] * column_[a];
   for (std::size_t a = 0; a < c; ++a) target_[a] -= drift / sum * column_[a];
+  return {target_.data(), c};
 }
 
 // Where the hull passes close by, the weights' own rounding is coarse against the nearest point; what is left
 // of the residual is then taken out of the point itself.
 void Corral::sharpen() {
   for (int round = 0; round < 2; ++round) {
-    correction();
+    take_correction();
     for (std::size_t k = 0; k < dimension_; ++k)
       nearest_[k] -= dot(&transposed_[k * capacity_], target_.data(), size());
   }
@@ -388,14 +424,14 @@ bool Corral::repair() {
                      [](double weight) { return weight >= 0; });
 }
 
-Corral::Enclosure Corral::enclosure(double error) {
+Corral::Enclosure Corral::enclosure(double error, double coarse) {
   if (!spans()) return {};
   polish();
-  const Enclosure first = try_enclosure(error);
+  const Enclosure first = try_enclosure(error, coarse, weights(), shift(error));
   if (first.proven || updates_ == 0) return first;
   refresh();
   polish();
-  return try_enclosure(error);
+  return try_enclosure(error, coarse, weights(), shift(error));
 }
 
 }  // namespace

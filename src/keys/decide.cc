@@ -14,6 +14,7 @@
 #include "core/working_order.h"
 #include "keys/certify.h"
 #include "keys/exact.h"
+#include "keys/own_place.h"
 #include "keys/placed.h"
 #include "keys/products.h"
 #include "keys/search.h"
@@ -30,7 +31,8 @@ constexpr std::size_t kPiece = 16;           // keys decided by one task
 constexpr std::size_t kManyDimensions = 24;  // from here on a key's rivals are its own, not the whole set's
 // Rivals taken from a pass over all keys: the longer it takes, the more it should bring.
 constexpr std::size_t kLargeSet = 2048, kOffers = 12, kOffersOfLarge = 48;
-constexpr double kWeightGap = 1e-12;  // of the logarithm of a largest weight
+constexpr double kWeightGap = 1e-12;   // of the logarithm of a largest weight
+constexpr double kClosed = 1 - 1e-12;  // a margin this close to its upper bound needs no second look
 constexpr std::size_t kFirstRound = 64, kLargestRound = 4096;
 constexpr std::size_t kMostTies = std::size_t{1} << 23, kFewestTies = 16;  // listed, of all keys; of each
 
@@ -493,9 +495,36 @@ class SetDecider {
     settle(key, search.decide(question(key, likely, placed_.robust_beyond(key))), search, likely);
   }
 
-  void settle(std::size_t key, Found found, KeySearch& search, const LikelyVertices* likely) {
-    if (placed_.options.margins == Margins::exact && found.kind != Found::Kind::unselectable && !found.widest)
+  // What the search from the frame left open, as the search from the key's own place sees it.
+  Found look_closer(std::size_t key, Found found) const {
+    Found closer = search_from_own_place(placed_, key, distinct_.size(), placed_.options.margins, found.hint);
+    if (closer.kind == Found::Kind::unselectable) return closer;
+    const double at_most = found.at_most > 0 && closer.at_most > 0 ? std::min(found.at_most, closer.at_most)
+                                                                   : std::max(found.at_most, closer.at_most);
+    if (!closer.hint.empty()) found.hint = closer.hint;
+    if (closer.kind == Found::Kind::selectable && closer.margin >= found.margin) {
+      closer.hint = std::move(found.hint);
+      found = std::move(closer);
+    }
+    found.at_most = at_most;
+    if (found.kind != Found::Kind::selectable) return found;
+    found.widest = found.margin >= kWidestShare * at_most;
+    if (found.widest && placed_.options.margins == Margins::exact && found.margin < kClosed * at_most) {
       found = best_known(key, std::move(found));
+      found.widest = true;
+    }
+    if (found.widest || placed_.options.margins == Margins::bound) found.at_most = 0;
+    return found;
+  }
+
+  void settle(std::size_t key, Found found, KeySearch& search, const LikelyVertices* likely) {
+    const bool widest_wanted = placed_.options.margins == Margins::exact;
+    const auto open = [&] {
+      return found.kind == Found::Kind::unclear ||
+             (widest_wanted && found.kind == Found::Kind::selectable && !found.widest);
+    };
+    if (open()) found = look_closer(key, std::move(found));
+    if (widest_wanted && open()) found = best_known(key, std::move(found));
     if (found.kind == Found::Kind::unclear || !certify(placed_, key, found, distinct_[key]))
       distinct_[key] = certify_exactly(placed_, key, found, search, likely);
     else if (found.at_most > 0)
@@ -564,6 +593,9 @@ class SetDecider {
 
   // In rational arithmetic, among the first distinct keys.
   Verdict verdict_among(std::size_t count, std::size_t key, const Found& found) const {
+    const Found closer = search_from_own_place(placed_, key, count, Margins::bound, found.hint);
+    if (closer.kind == Found::Kind::selectable) return Verdict::selectable;
+    if (closer.kind == Found::Kind::unselectable) return Verdict::unselectable;
     try {
       Effort effort(placed_.options.exact_effort);
       return decide_exactly(placed_.exact_points(), placed_.exact_offsets, count, key, found.hint, effort)

@@ -24,6 +24,8 @@ namespace {
 constexpr double kOptimal = 1 - 1e-13;
 // What rounding hides is far less than this.
 constexpr double kBrokenOff = 1 - 1e-6;
+// Weights of a cover that are known to so much can be printed.
+constexpr double kKnownWeight = 1e-10;
 // Panels of likely vertices priced at a time: any key beyond the origin will do to go on, it need not be the
 // best.
 constexpr std::size_t kChunk = 12;
@@ -55,7 +57,7 @@ class Search final : public KeySearch {
     started_ = first != kNone;
     if (!started_) return;
     take_difference(first);
-    corral_.start(first, difference_);
+    corral_.start(first, difference_, 1);
   }
 
   bool run() override {
@@ -87,7 +89,7 @@ class Search final : public KeySearch {
       if (rival_.key == kNone) break;
       if (!corral_.contains(rival_.key)) {
         take_difference(rival_.key);
-        if (corral_.add(rival_.key, difference_)) {
+        if (corral_.add(rival_.key, difference_, rival_.key == kRay ? 0 : 1)) {
           repaired_ = false;
           continue;
         }
@@ -237,7 +239,7 @@ class Search final : public KeySearch {
 
   bool enclosed(double error) {
     Found& found = found_;
-    const Corral::Enclosure enclosure = corral_.enclosure(error);
+    const Corral::Enclosure enclosure = corral_.enclosure(error, kKnownWeight);
     if (!enclosure.proven) return false;
     found.kind = Found::Kind::unselectable;
     found.radius = enclosure.radius;

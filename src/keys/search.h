@@ -71,10 +71,12 @@ struct Found {
   double margin = 0;          // selectable: proven lower bound of the margin
   bool widest =
       false;  // selectable: the search ended where no key allows a wider margin that doubles could tell
-  double at_most = 0;             // its upper bound, where the search broke off before the two met; else 0
-  double radius = 0;              // unselectable: proven radius of a ball inside the cover
-  std::vector<CoverTerm> cover;   // unselectable: weights sum to 1, the ray left out
-  std::vector<std::size_t> hint;  // unclear, or broken off: where the search stopped
+  double at_most = 0;              // its upper bound, where the search broke off before the two met; else 0
+  double radius = 0;               // unselectable: proven radius of a ball inside the cover
+  std::vector<CoverTerm> cover;    // unselectable: weights sum to 1, the ray left out
+  std::vector<std::size_t> hint;   // unclear, or broken off: where the search stopped
+  bool own_place = false;          // found from the key's own place, by less than the frame may resolve
+  std::vector<double> query_rest;  // where doubles do not hold the query found: what is to be added to it
 };
 
 // What is asked about one place.

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "keys/exact_margin.h"
 #include "normscope/keys.h"
 #include "normscope/random.h"
 #include "support/key_sets.h"
@@ -95,7 +96,8 @@ TEST(Scales, WitnessesOfLargeKeysWithOffsetsWinExactly) {
 }
 
 TEST(Scales, MarginsWhoseSquaresAreBeyondDoublesAreFound) {
-  // The middle key stands out by one unit in the last place: rational arithmetic finds its margin.
+  // The middle key stands out by one unit in the last place, as the search from its own place finds, and rational
+  // arithmetic.
   for (double scale : {0x1p-900, 0x1p-600, 1.0, 0x1p600, 0x1p900}) {
     SCOPED_TRACE(scale);
     const Matrix<double> keys =
@@ -104,8 +106,10 @@ TEST(Scales, MarginsWhoseSquaresAreBeyondDoublesAreFound) {
     options.rank = RankPolicy::full;
     const KeyVerdict key = decide(keys, {}, options).keys[2];
     EXPECT_EQ(key.verdict, kSelectable);
-    EXPECT_TRUE(key.exact_path);
     EXPECT_NEAR(key.margin / (scale * 0x1p-52), 1, 1e-12);
+    Effort effort(0x1p40);
+    const double exact = exact_margin(keys.view(), {}, 2, {}, {}, effort).margin;
+    EXPECT_NEAR(exact / (scale * 0x1p-52), 1, 1e-12);
   }
 }
 
