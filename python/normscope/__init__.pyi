@@ -32,6 +32,35 @@ __version__: str
 __commit__: str
 __instruction_set__: str
 
+__all__ = [
+    'Error',
+    'Fields',
+    'KeySet',
+    'Model',
+    'Monitor',
+    'Passed',
+    'Result',
+    'Tokenizer',
+    'Trace',
+    'ablate',
+    'collapse',
+    'decide_keys',
+    'doctor',
+    'equilibria',
+    'heatmap',
+    'keys',
+    'load_run',
+    'mask',
+    'norm',
+    'open_model',
+    'paper',
+    'results',
+    'scan',
+    'train',
+    'vocab',
+    'watch',
+]
+
 
 def keys(
     file: Path | Array,

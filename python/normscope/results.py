@@ -9,6 +9,7 @@ from . import _core
 
 # Figures of a notebook cell, and rows of its tables; beyond that the page is for `report`.
 _MOST_MARKUP, _MOST_ROWS = 3_000_000, 20
+_CELL_STYLE = ".normscope figure{margin:0} .normscope svg{max-width:100%;height:auto}"  # within the cell, however narrow
 
 
 def _short(value, most=60):
@@ -154,7 +155,7 @@ class Result(Fields):
                 break
             parts.append(f"<figure><h4>{html.escape(title)}</h4>{markup}<figcaption>{html.escape(caption)}</figcaption></figure>")
         parts += [_table_markup(*each) for each in after]
-        return '<div class="normscope">' + "".join(parts) + "</div>"
+        return f'<div class="normscope"><style>{_CELL_STYLE}</style>' + "".join(parts) + "</div>"
 
 
 def _table_markup(title, note, rows):

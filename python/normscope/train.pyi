@@ -3,6 +3,12 @@ from typing import Literal
 
 from . import Path, Words, results
 
+__all__ = [
+    'lm',
+    'majority',
+    'sentiment',
+]
+
 
 def majority(
     *,

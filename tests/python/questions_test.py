@@ -256,6 +256,7 @@ class Questions(InADirectory):
         shown = normscope.heatmap(n="3:5", d=3, draws=2)._repr_html_()
         self.assertIn("<svg", shown)
         self.assertNotIn("<script", shown)
+        self.assertIn("svg{max-width:100%", shown)
         hostile = normscope.mask(np.eye(3))._repr_html_()
         self.assertIn("<svg", hostile)
         os.mkdir("<b>")
