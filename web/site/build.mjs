@@ -230,6 +230,8 @@ const plainText = html =>
     .trim();
 
 function searchEntries(page) {
+  // What explains comes before what lists.
+  const weight = page.parent === 'api.html' ? 0.3 : page.group === 'Project' ? 0.4 : page.parent ? 0.7 : 1;
   const marks = [...page.html.matchAll(/<h([1-3]) id="([^"]*)">([\s\S]*?)<\/h\1>/g)];
   return marks.map((mark, i) => {
     const text = page.html.slice(mark.index + mark[0].length, marks[i + 1]?.index ?? page.html.length);
@@ -238,6 +240,7 @@ function searchEntries(page) {
       heading: plainText(mark[3]),
       address: page.address + (mark[1] === '1' ? '' : `#${mark[2]}`),
       text: plainText(text),
+      weight,
     };
   });
 }

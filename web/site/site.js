@@ -61,12 +61,13 @@
         const at = text.indexOf(word);
         if (at < 0) return;
         const begins = at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1]) || text.includes(` ${word}`);
-        best = Math.max(best, [6, 10, 1][part] * (begins ? 2 : 1) * (text === word ? 2 : 1));
+        const often = part === 2 ? Math.min(4, text.split(word).length - 1) / 2 : 0;
+        best = Math.max(best, [6, 10, 1][part] * (begins ? 2 : 1) * (text === word ? 2 : 1) + often);
       });
       if (best === 0) return 0;
       score += best;
     }
-    return score - Math.min(0.9, entry.text.length / 100000);
+    return score * entry.weight;
   }
 
   // Text with the words marked, as nodes: what is searched for is never markup.
