@@ -37,8 +37,9 @@ Claim three_times() {
   };
   const auto at_equal_scale = [=](const Evidence& evidence) {
     const Answer helps = above(equal(evidence), 1.0);
-    return !helps   ? "makes no difference that these seeds can show"
-           : *helps ? "helps, but by far less"
+    return !helps   ? std::string("makes no difference that these seeds can show")
+           : *helps ? fmt::format("helps by {}, not by {}", with_interval(equal(evidence)),
+                                  with_interval(code(evidence)))
                     : "makes training slower, not faster";
   };
   return {
@@ -135,8 +136,8 @@ Claim queries_turn() {
       .measured = angles,
       .why =
           written(
-              "Mean angle of the test tokens' queries to 1, {}; an interval below 30° counts as aligned, above 60° as not.{}",
-              counted(seeds, "seed"), differences) +
+              "Mean angle of the test tokens' queries to 1, {}; an interval below {:g}° counts as aligned, above {:g}° as not.{}",
+              counted(seeds, "seed"), aligned.value, apart.value, differences) +
           when(below(seeds, 2), " One seed has no interval."),
       .asks = {{any_of({with, at_least(steps, published_steps)}),
                 " Published for 17 000 steps; fewer were run."}},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/number_text.h"
 #include "paper/brody_tables.h"
 #include "report/collapse_page.h"
 
@@ -15,6 +16,14 @@ double after_robust(const LayerTally& layer) {
 }
 double unrounded(const LayerTally& layer) {
   return layer.unrounded.share();
+}
+
+std::size_t heads_in_layer(const TextRuns& runs) {
+  for (const TextEvidence* run : runs) {
+    if (!run->snapshots.empty() && !run->snapshots.back().tally.layers.empty())
+      return run->snapshots.back().tally.layers.front().heads.size();
+  }
+  return 0;
 }
 
 Claim every_key_selectable() {
@@ -41,8 +50,12 @@ Claim every_key_selectable() {
             return by_layer(sound_runs(evidence.texts, kWithoutScaling), in_heads);
           }),
       .why = written(
-          "Of {} keys of heads {} are unselectable with LayerNorm, for any query whatever. A head of 2 dimensions sees the keys as points of a plane, and only the corners of their hull can be on top.",
-          of(heads, &KeyTally::keys), of(heads, &KeyTally::unselectable)),
+          "Of {} keys of heads {} are unselectable with LayerNorm, for any query whatever. A head compares them in {}, and only the corners of their hull there can be on top.",
+          of(heads, &KeyTally::keys), of(heads, &KeyTally::unselectable),
+          [=](const Evidence& evidence) {
+            const std::size_t heads_of_a_layer = heads_in_layer(with(evidence));
+            return counted(heads_of_a_layer == 0 ? 0 : evidence.recipe.width / heads_of_a_layer, "dimension");
+          }),
       .holds = any_of({none(of(model, &KeyTally::unselectable), kUnselectableTrained),
                        all_of({some(of(scaled, &KeyTally::keys)),
                                none(of(scaled, &KeyTally::unselectable), kUnselectableSphere)})}),
@@ -98,8 +111,8 @@ Figure trend(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
       trend_panel(runs, kWithoutScaling, "Without scaling: in the heads, mean over heads", in_heads, {})};
   figure.caption =
       scale_caption(recipe) +
-      "The paper shows the end of training only. What is unselectable after LayerNorm, its eps or float32 "
-      "has taken off the sphere. " +
+      "The paper shows the end of training only. What is unselectable after LayerNorm is decided again "
+      "without eps, in the panel beside it. " +
       seeds_caption(runs);
   return to_figure("selectability", "Unselectable keys while the language model learns", "", figure);
 }

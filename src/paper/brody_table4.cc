@@ -83,7 +83,7 @@ Exhibit brody_table4() {
                                  "share of the test texts that are right");
                   }}),
           written(
-              " The models have hardly learned the task (chance is {:.0f} %): without a norm, small initial weights take long to grow. More steps are needed for these to be the words of a trained model.",
+              " The models have hardly learned the task (chance is {:.0f} %). More steps are needed for these to be the words of a trained model.",
               percent_of<chance>),
           written("{} % of the test texts are right, and {:.0f} % are asked for (chance is {:.0f} %)", right,
                   percent_of<asked>, percent_of<chance>))};

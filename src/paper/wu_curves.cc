@@ -47,6 +47,13 @@ std::string over_masks(const TextOfMask& text) {
   return all;
 }
 
+std::string radii_text(std::size_t tokens) {
+  return fmt::format("Radii at {} tokens: {}.", tokens, over_masks([&](const char* mask) {
+                       const auto radius = mask_properties(parse_mask(mask, tokens)).radius;
+                       return radius ? std::to_string(*radius) : "none";
+                     }));
+}
+
 const CollapseCurve& find(const Curves& curves, std::string_view group, std::string_view name) {
   return *std::find_if(curves.begin(), curves.end(), [&](const CollapseCurve& curve) {
     return curve.group == group && curve.name == name;

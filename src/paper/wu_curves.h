@@ -24,6 +24,8 @@ using OfMask = std::function<std::vector<double>(const char* mask)>;  // a value
 using TextOfMask = std::function<std::string(const char* mask)>;
 // "full …, causal …, window:1 …, onesided:1 …"
 std::string over_masks(const TextOfMask& text);
+// "Radii at 128 tokens: full 1, …."
+std::string radii_text(std::size_t tokens);
 
 using Curves = std::vector<CollapseCurve>;
 const CollapseCurve& find(const Curves& curves, std::string_view group, std::string_view name);

@@ -11,6 +11,7 @@
 namespace normscope {
 namespace {
 
+constexpr double kWidth = 768, kDeviation = 0.02;  // of bert_base and bert_settings
 constexpr Threshold kExponential{
     0.9, "a tenth per layer: what falls less is hardly told from level over twelve layers", 1};
 
@@ -30,16 +31,20 @@ std::vector<CollapseCase> all_variants(bool deep) {
   return cases;
 }
 
-// Share of μ left after each layer, first to last, where μ is above what float32 resolves: a factor for every
-// sample.
-RatioInterval mu_factor(const Evidence& evidence, const CollapseCurve& curve) {
+// Share of a measure, such as μ, left after each layer, first to last, where μ is above what float32 resolves: a
+// factor for every sample.
+RatioInterval kept_per_layer(const Evidence& evidence, const CollapseCurve& curve,
+                             double TokenMeasures::*measure) {
   std::size_t layer = 1;
   while (layer < last_layer(curve) && curve.mean(layer + 1, &TokenMeasures::relative) > 1e-5) ++layer;
-  std::vector<double> start = curve.of(0, &TokenMeasures::mu), end = curve.of(layer, &TokenMeasures::mu);
+  std::vector<double> start = curve.of(0, measure), end = curve.of(layer, measure);
   for (std::vector<double>* values : {&start, &end}) {
     for (double& value : *values) value = std::pow(value, 1 / static_cast<double>(layer));
   }
   return mean_ratio(start, end, level_of(evidence));
+}
+RatioInterval mu_factor(const Evidence& evidence, const CollapseCurve& curve) {
+  return kept_per_layer(evidence, curve, &TokenMeasures::mu);
 }
 
 // Curves at random init, to a depth.
@@ -100,8 +105,12 @@ Claim pure_attention_collapses(const Depth& depth) {
                             return factor_text(rate_of(evidence, curve));
                           }),
                           of(depth.curves, samples_note)),
-      .why =
-          "BERT's weights (standard deviation 0.02) shrink μ to about 0.31 per layer by scale alone, whatever the mask; μ/‖X‖ tells how alike the tokens become.",
+      .why = written(
+          "Weights of standard deviation {:g} in {} dimensions, two matrices a layer, multiply the length of a vector by about {:.2f}, whatever the mask; share of ‖X‖ kept per layer: {}. μ/‖X‖ tells how alike the tokens become.",
+          kDeviation, kWidth, kDeviation * kDeviation * kWidth,
+          san.over([](const Evidence& evidence, const CollapseCurve& curve) {
+            return factor_text(kept_per_layer(evidence, curve, &TokenMeasures::norm));
+          })),
       .holds = all_of({falls, san.all(collapsed)}),
       .holds_if = {{falls, "μ is read without its scale: μ/‖X‖ falls slowly under local masks"}},
       .topic = "collapse",
@@ -120,9 +129,9 @@ Claim local_is_slower(const Depth& depth) {
       .published = "complete and causal fall first, windows later",
       .measured = written("μ/‖X‖ at layer {}{}: {}", last,
                           when(underflows, " (the last before the tokens underflow float32)"), san.ends()),
-      .why = written(
-          "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global mask, sample by sample ({}).",
-          of(depth.curves, samples_note)),
+      .why =
+          written("{} Judged by the differences of each local and each global mask, sample by sample ({}).",
+                  radii_text(kTokens), of(depth.curves, samples_note)),
       .holds =
           [=](const Evidence& evidence) {
             return more_under_local(
@@ -142,7 +151,17 @@ Claim norm_prevents_collapse(const Depth& depth) {
       .measured = written("SAN+LN, μ/‖X‖ at layer {}: eval: {}; dropout 0.1: {} ({})", eval.layer(),
                           eval.ends(), dropout.ends(), of(depth.curves, samples_note)),
       .why =
-          "At random init attention is nearly uniform. In eval mode the complete mask then averages all tokens to one, and LayerNorm only rescales what is left (until rounding noise is all there is); dropout gives every token noise of its own, which LayerNorm scales up again.",
+          when(
+              [=](const Evidence& evidence) { return Answer(!eval.under(evidence, "full").entropy.empty()); },
+              written(
+                  "Entropy of attention in the first layer, complete mask, eval: {:.4f} nats, {:.4f} if it were uniform.",
+                  [=](const Evidence& evidence) { return eval.under(evidence, "full").entropy.front(); },
+                  std::log(static_cast<double>(kTokens)))) +
+          when(
+              [=](const Evidence& evidence) { return collapsed(evidence, eval.under(evidence, "full"), ""); },
+              " In eval mode the complete mask averages the tokens to one, and LayerNorm only rescales what is left.") +
+          when(dropout.all(stays_apart),
+               " Dropout gives every token noise of its own, which LayerNorm scales up again."),
       .holds = eval.all(stays_apart),
       .holds_if = {{dropout.all(stays_apart), "dropout is left on"}},
       .topic = "collapse",
@@ -152,23 +171,41 @@ Claim norm_prevents_collapse(const Depth& depth) {
 Claim skip_keeps_apart(const Depth& depth) {
   const Group skip{depth, "san+skip, eval"}, with_norm{depth, "san+skip+norm, eval"},
       full{depth, "full, eval"};
-  const Condition apart = all_of({skip.all(stays_apart), with_norm.all(stays_apart), full.all(stays_apart)});
-  return {
-      .where = depth.where,
-      .sentence = "Do skip connections keep tokens apart at random init?",
-      .published = "drawn, not claimed",
-      .measured = written("μ/‖X‖ at layer {}, eval: SAN+skip: {}; SAN+skip+LN: {}; full: {}", skip.layer(),
-                          skip.ends(), with_norm.ends(), full.ends()),
-      .why =
-          "What attention adds is small beside the tokens at this weight scale, but it adds up, and under global masks it is nearly the same for all tokens.",
-      .holds = apart,
-      .answer =
-          when(apart, written("yes, over {} layers", skip.layer())) +
-          when(negation(apart),
-               written(
-                   "under local masks; under some global ones less than a hundredth is left after {} layers",
-                   skip.layer())),
-      .topic = "collapse"};
+  const auto apart_under = [=](const Evidence& evidence, const char* mask) {
+    return all_of(std::initializer_list<Group>{skip, with_norm, full}, [&](const Group& group) {
+      return stays_apart(evidence, group.under(evidence, mask), fmt::format("{}, {}", group.name, mask));
+    });
+  };
+  const auto masks_where = [=](bool apart) {
+    return [=](const Evidence& evidence) {
+      std::string names;
+      for (const char* mask : kMasks) {
+        if (apart_under(evidence, mask) == apart) append(names, mask);
+      }
+      return names;
+    };
+  };
+  const Condition apart = [=](const Evidence& evidence) {
+    return all_of(kMasks, [&](const char* mask) { return apart_under(evidence, mask); });
+  };
+  return {.where = depth.where,
+          .sentence = "Do skip connections keep tokens apart at random init?",
+          .published = "drawn, not claimed",
+          .measured = written("μ/‖X‖ at layer {}, eval: SAN+skip: {}; SAN+skip+LN: {}; full: {}",
+                              skip.layer(), skip.ends(), with_norm.ends(), full.ends()),
+          .why = written("Of μ/‖X‖ at the start SAN+skip keeps after the first layer: {}.",
+                         skip.over([](const Evidence&, const CollapseCurve& curve) {
+                           return percent(curve.mean(1, &TokenMeasures::relative) /
+                                              curve.mean(0, &TokenMeasures::relative),
+                                          1, kNotMeasurable);
+                         })),
+          .holds = apart,
+          .answer = when(apart, written("yes, over {} layers", skip.layer())) +
+                    when(negation(apart),
+                         when(any_in(masks_where(true)), written("under {}, ", masks_where(true))) +
+                             written("not under {}: less than a hundredth is left after {} layers",
+                                     masks_where(false), skip.layer())),
+          .topic = "collapse"};
 }
 
 std::vector<Claim> claims_at(const Depth& depth) {
@@ -272,7 +309,8 @@ Claim pretrained_local_is_slower() {
        .measured = written("SAN, μ/‖X‖ after the last layer, {} ({})", over_pretrained("san", end_text),
                            model_samples_note),
        .why =
-           "Radii at 128 tokens are 1, 1, 64 and 127. Judged by the differences of each local and each global mask, window by window.",
+           written("{} Judged by the differences of each local and each global mask, window by window.",
+                   [](const Evidence& evidence) { return radii_text(tokens_of(evidence.models.front())); }),
        .topic = "masks"},
       [](const Evidence& evidence, const PretrainedModel& model) {
         return more_under_local(

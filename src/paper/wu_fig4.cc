@@ -47,8 +47,23 @@ Claim full_rank() {
                             100 * curve_of(evidence, model).mean(0, &TokenMeasures::rank_share),
                             with_interval(least_rank(evidence, model), 1, 100), spec_of(model).layers);
        }),
-       .why =
-           "Singular values above σ₁·max(N, d)·ε of float32, of windows shorter than the width. Where a model adds no positions to its embeddings, equal words start as equal rows, and the first layer tells them apart.",
+       .why = written("Singular values above σ₁·max(N, d)·ε of float32.{}",
+                      [](const Evidence& evidence) {
+                        std::string rises;
+                        for (const PretrainedModel& model : evidence.models) {
+                          const CollapseCurve& curve = curve_of(evidence, model);
+                          const double start = curve.mean(0, &TokenMeasures::rank_share),
+                                       first = curve.mean(1, &TokenMeasures::rank_share);
+                          if (start < first)
+                            append(rises, fmt::format("{} from {:.1f} to {:.1f} %", model.name, 100 * start,
+                                                      100 * first));
+                        }
+                        return rises.empty() ? rises
+                                             : fmt::format(
+                                                   " The first layer tells rows apart that start equal, "
+                                                   "such as equal words without positions: {}.",
+                                                   rises);
+                      }),
        .not_at_hand = absent({"bert-base-uncased", "gpt2", "t5-base", "albert-base-v2"}),
        .topic = "collapse"},
       [](const Evidence& evidence, const PretrainedModel& model) {
@@ -96,6 +111,45 @@ Claim anisotropic() {
       });
 }
 
+Claim least_singular_falls() {
+  const auto over_first = [](const Evidence& evidence, const PretrainedModel& model) {
+    const CollapseCurve& curve = curve_of(evidence, model);
+    return mean_difference(curve.of(1, &TokenMeasures::least_singular),
+                           curve.of(spec_of(model).layers, &TokenMeasures::least_singular),
+                           level_of(evidence));
+  };
+  return by_model(
+      {.where = "Wu Fig. 4",
+       .sentence = "Their least singular value falls with depth",
+       .published = "falls with the layer, and stays above 0",
+       .otherwise = kNoModel,
+       .measured = over_models([=](const Evidence& evidence, const PretrainedModel& model) {
+         const CollapseCurve& curve = curve_of(evidence, model);
+         std::size_t least = 1;
+         for (std::size_t layer = 2; layer <= spec_of(model).layers; ++layer) {
+           if (curve.mean(layer, &TokenMeasures::least_singular) <
+               curve.mean(least, &TokenMeasures::least_singular))
+             least = layer;
+         }
+         const auto value = [&](std::size_t layer) {
+           return with_interval(
+               mean_interval(curve.of(layer, &TokenMeasures::least_singular), level_of(evidence)));
+         };
+         return fmt::format(
+             "σ_min {} after layer 1, {} after layer {}, least {} after layer {}; last − first {}", value(1),
+             value(spec_of(model).layers), spec_of(model).layers, value(least), least,
+             with_interval(over_first(evidence, model)));
+       }),
+       .why = written("Judged by the differences of the last layer and the first, window by window ({}).",
+                      model_samples_note),
+       .not_at_hand = absent({"bert-base-uncased", "gpt2", "t5-base", "albert-base-v2"}),
+       .topic = "collapse"},
+      [=](const Evidence& evidence, const PretrainedModel& model) {
+        return below(evidence, over_first(evidence, model), 0,
+                     model.name + ": least singular value, last layer − first");
+      });
+}
+
 Findings shown(const Evidence& evidence) {
   if (evidence.models.empty()) return {};
   CurveFigure figure;
@@ -118,7 +172,7 @@ Findings shown(const Evidence& evidence) {
 }  // namespace
 
 Exhibit wu_fig4() {
-  return {{full_rank(), anisotropic()}, shown};
+  return {{full_rank(), anisotropic(), least_singular_falls()}, shown};
 }
 
 }  // namespace normscope

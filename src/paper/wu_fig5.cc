@@ -16,20 +16,27 @@ constexpr std::size_t kFirstLayers = 300;  // in which token 1 arrives
 constexpr double kNear = 0.02;
 
 // The starts are the same at every w, so that each is one trial: whether it arrived at all of them.
-std::size_t arrived_starts(const Evidence& evidence) {
+struct Arrival {
+  std::size_t starts = 0;
+  double furthest = 0;  // from the line of the ends, of those that did not arrive
+};
+Arrival arrival(const Evidence& evidence) {
   const WuSettings& settings = evidence.dynamics;
-  std::size_t arrived = 0;
+  Arrival found;
   for (std::size_t s = 0; s < settings.starts; ++s) {
-    arrived += std::all_of(settings.all_w.begin(), settings.all_w.end(), [&](double w) {
+    const bool arrived = std::all_of(settings.all_w.begin(), settings.all_w.end(), [&](double w) {
       TokenPair tokens = random_start(evidence.plan.seed, s);
       for (std::size_t layer = 0; layer < kFirstLayers; ++layer) equilibrium_layer(w, {tokens.data(), 1, 2});
       return std::fabs(tokens[0]) < kNear;
     });
+    found.starts += arrived;
+    if (!arrived)
+      found.furthest = std::max(found.furthest, std::fabs(random_start(evidence.plan.seed, s)[0]));
   }
-  return arrived;
+  return found;
 }
 Interval arrived(const Evidence& evidence) {
-  return share_interval(once<arrived_starts>(evidence), evidence.dynamics.starts, level_of(evidence));
+  return share_interval(once<arrival>(evidence).starts, evidence.dynamics.starts, level_of(evidence));
 }
 
 struct AtWeight {
@@ -92,7 +99,11 @@ Claim first_token() {
           written("{} of {} starts within {:g} after {} layers at each of {} w", of(arrived, with_brackets),
                   of(dynamics, &WuSettings::starts), kNear, kFirstLayers, weights),
       .why =
-          "Token 1 sees itself only: (x, y) becomes a multiple of (x, y + wtx), at a distance of about 1/(wt). Those that are not there yet start near the other end and are on their way round.",
+          "Token 1 sees itself only: (x, y) becomes a multiple of (x, y + wtx), at a distance of about 1/(wt)." +
+          when([](const Evidence& evidence)
+                   -> Answer { return once<arrival>(evidence).starts < evidence.dynamics.starts; },
+               written(" Those that are not there yet start with |x| ≤ {:.2g}, and the other way round.",
+                       of(once<arrival>, &Arrival::furthest))),
       .holds = above(arrived, nearly_all, "share of starts that arrive"),
       .topic = "dynamics"};
 }
@@ -133,10 +144,13 @@ Claim both_tokens() {
       .measured = listed([](const Evidence& evidence, const AtWeight& each) {
         return with_brackets(apart(each.ranks, level_of(evidence)));
       }),
-      .why = written(
-          "{} random starts of both tokens at each w, {} layers, {} not settled or singular. Token 1 needs about 1/(wt), and beside a token 1 on its way the arc that leads to B is smaller.",
-          of(dynamics, &WuSettings::starts), of(dynamics, &WuSettings::layers),
-          summed([](const AtWeight& each) { return each.ranks.unsettled + each.ranks.zero_rows; })),
+      .why =
+          written("{} random starts of both tokens at each w, {} layers, {} not settled or singular.",
+                  of(dynamics, &WuSettings::starts), of(dynamics, &WuSettings::layers),
+                  summed([](const AtWeight& each) { return each.ranks.unsettled + each.ranks.zero_rows; })) +
+          when(
+              less,
+              " Token 1 needs about 1/(wt), and beside a token 1 on its way fewer starts of token 2 lead to B."),
       .holds = as_many,
       .holds_if = {{less, "token 1 has converged before token 2 moves, as the figure draws it"}},
       .topic = "dynamics"};

@@ -1,6 +1,8 @@
 // Fig. 7 of Wu, Ajorlou, Wang, Jegelka, Jadbabaie 2024: d_QK of 1/64, 1, 64 at random init.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "paper/wu_curves.h"
 
 namespace normscope {
@@ -48,7 +50,7 @@ Claim slows_collapse() {
 }
 
 Claim global_and_early() {
-  constexpr Threshold visible{1.02, "two per cent: what is less cannot be seen in the figure", 1};
+  static constexpr Threshold visible{1.02, "two per cent: what is less cannot be seen in the figure", 1};
   const auto fades = [=](auto masks) -> Condition {
     return [=](const Evidence& evidence) {
       return all_of(masks, [&](const char* mask) { return gains(evidence).fades(mask, 12, visible); });
@@ -61,12 +63,29 @@ Claim global_and_early() {
       .sentence = Gains::where,
       .published = Gains::published_where,
       .measured = written("gain after layer 1: {}; after layer 12: {}", gain_after<1>, gain_after<12>),
-      .why =
-          "SAN shrinks the tokens with every layer, and their scores with its square: after a few layers attention is uniform at any of these temperatures. What was kept before that remains in the ratio.",
+      .why = when(
+          [](const Evidence& evidence) {
+            return Answer(!gains(evidence).curve("full", Gains::labels[0]).entropy.empty());
+          },
+          written(
+              "Mean entropy of attention at d_QK = 1/64, complete mask: {:.3f} nats in the first layer, {:.3f} in the last, {:.3f} if it were uniform. What was kept before that remains in the ratio.",
+              [](const Evidence& evidence) {
+                return gains(evidence).curve("full", Gains::labels[0]).entropy.front();
+              },
+              [](const Evidence& evidence) {
+                return gains(evidence).curve("full", Gains::labels[0]).entropy.back();
+              },
+              std::log(static_cast<double>(kTokens)))),
       .holds = all_of({global, fades(kLocalMasks)}),
-      .holds_if =
-          {{global,
-            "early layers are those of global masks; under windows the gain of the first layer stays"}},
+      .holds_if = {{global, written("early layers are those of global masks{}",
+                                    when(
+                                        [](const Evidence& evidence) {
+                                          return all_of(kLocalMasks, [&](const char* mask) {
+                                            const Answer fading = gains(evidence).fades(mask, 12, visible);
+                                            return fading ? Answer(!*fading) : fading;
+                                          });
+                                        },
+                                        "; under windows the gain of the first layer stays"))}},
       .topic = "temperature"};
 }
 

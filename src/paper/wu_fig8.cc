@@ -61,8 +61,9 @@ Claim random_init() {
           share("san, eval", "full"), eval, dropout, share("full, eval", "full"),
           share("san, eval", "window:1"), share("san+norm, eval", "window:1"),
           of(once<run_random>, samples_note)),
-      .why =
-          "The same question as in Fig. 2: what is left of the tokens' differences is rounding noise in eval mode.",
+      .why = "The same question as in Fig. 2." +
+             when(below(eval, kThere),
+                  " In eval mode what is left of the tokens' differences is rounding noise."),
       .holds = all_of({vanish, above(eval, kThere, "SAN+LN, eval: σ₂/σ₁")}),
       .holds_if = {{all_of({vanish, above(dropout, kThere, "SAN+LN, dropout: σ₂/σ₁")}),
                     "dropout is left on"}},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/number_text.h"
 #include "paper/part.h"
 
 namespace normscope {
@@ -16,6 +17,11 @@ struct Built {
   std::size_t equilibria = 0, wrong = 0, cases = 0, full = 0;  // wrong: ranks or counts; full: of full rank
   std::size_t exceeded = 0, exceeded_full = 0, exceeded_own = 0;  // bounds of the stable rank
   double residual = 0;                                            // largest
+  // Of those that exceed the published bound, the first: of fewest tokens.
+  struct First {
+    std::size_t n = 0, k = 0;
+    double w = 0, stable_rank = 0, bound = 0;
+  } first = {};
 };
 Built built(const Evidence& evidence) {
   Built built;
@@ -30,6 +36,8 @@ Built built(const Evidence& evidence) {
                          rank.least_rank != rank.rank || rank.largest_rank != rank.rank;
           built.residual = std::max(built.residual, rank.residual);
           const bool above = rank.stable_rank > rank.published_bound * (1 + 1e-12);
+          if (above && built.exceeded == 0)
+            built.first = {n, rank.rank, w, rank.stable_rank, rank.published_bound};
           built.exceeded += above;
           built.exceeded_full += above && rank.rank == n;
           built.full += rank.rank == n;
@@ -89,8 +97,16 @@ Claim stable_rank() {
       .measured = written("exceeded in {} of {} cases (N, d, w, k), {} of the {} with full rank", exceeded,
                           of(once<built>, &Built::cases), of_full, of(once<built>, &Built::full)),
       .why = written(
-          "‖X‖₂ ≥ ‖Xe_d‖ proves it for k = N and gives N/(N − (m² + k − 2)/w²) otherwise, exceeded in {} cases. The least: N = 3, k = 2, w = 3 has SRank 1.125, the published bound is 1.08.",
-          of(once<built>, &Built::exceeded_own)),
+          "‖X‖₂ ≥ ‖Xe_d‖ proves it for k = N and gives N/(N − (m² + k − 2)/w²) otherwise, exceeded in {} cases.{}",
+          of(once<built>, &Built::exceeded_own),
+          [](const Evidence& evidence) -> std::string {
+            const Built& found = once<built>(evidence);
+            if (found.exceeded == 0) return "";
+            return fmt::format(
+                " The one of fewest tokens: N = {}, k = {}, w = {:g} has SRank {}, the published bound is {}.",
+                found.first.n, found.first.k, found.first.w, significant(found.first.stable_rank, 4),
+                significant(found.first.bound, 4));
+          }),
       .holds = at_most(exceeded, 0, "cases that exceed the bound"),
       .holds_if = {{at_most(of_full, 0, "of those with full rank"), "the rank is full (k = N) or 1"}},
       .topic = "dynamics"};
