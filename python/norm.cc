@@ -9,6 +9,7 @@
 #include "background.h"
 #include "bindings.h"
 #include "normscope/error.h"
+#include "normscope/norm_identities.h"
 
 namespace py = pybind11;
 
@@ -73,6 +74,41 @@ py::object norm(const py::object& x, const std::string& variant, double eps, con
   return py::make_tuple(rounded, reported);
 }
 
+// A described struct of numbers.
+struct InDict {
+  py::dict dict;
+  void operator()(const char* name, const auto& value, const char*) { dict[name] = value; }
+};
+
+py::dict identities(std::size_t dimension, std::size_t samples, std::uint64_t seed) {
+  const auto found = std::make_shared<NormIdentities>();
+  run_in_background(
+      [found, dimension, samples, seed](Watch&) { *found = norm_identities(dimension, samples, seed); });
+  InDict described;
+  NormIdentities::describe(described, *found);
+  return described.dict;
+}
+
+constexpr const char* kIdentities =
+    R"(How well LayerNorm as computed keeps the identities of Brody et al. (2023): §2, appendices B and C.
+
+Largest residuals over random vectors, in float64, each over the length of what is compared: orthogonal (eq. 4), length
+(eq. 5), scaled (norm sqrt(d)), projected, direction, two_points (eq. 13 to 15: a plane through 1 goes to two points),
+undefined (what a multiple of 1 becomes), action, coordinates, inverse, change_of_basis, formula (eq. 16 to 28: the
+projection matrix).
+
+dimension  d, from 2 to 2048
+samples    random vectors
+seed       of the vectors
+
+Example:
+
+>>> import normscope
+>>> found = normscope.norm_identities(16)
+>>> found["dimension"], found["two_points"] < 1e-13
+(16, True)
+)";
+
 std::string documentation() {
   std::string names;
   for (const std::string_view name : norm_names()) names += (names.empty() ? "" : ", ") + std::string(name);
@@ -103,6 +139,8 @@ void add_norm(py::module_& module) {
   module.def("norm", &norm, documentation().c_str(), py::arg("x"), py::arg("variant") = "layernorm",
              py::kw_only(), py::arg("eps") = 0.0, py::arg("gain") = py::none(), py::arg("bias") = py::none(),
              py::arg("normals") = py::none(), py::arg("alpha") = 0.5, py::arg("return_counts") = false);
+  module.def("norm_identities", &identities, kIdentities, py::arg("dimension"), py::kw_only(),
+             py::arg("samples") = 100, py::arg("seed") = 0);
 }
 
 }  // namespace normscope::python

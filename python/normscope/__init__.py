@@ -4,13 +4,13 @@ Every question of the program is a function here, with the program's options as 
 
     keys, scan, vocab, ablate, heatmap, mask, collapse, equilibria, train.majority, train.lm, train.sentiment, paper
 
-Beside them: `norm` and `decide_keys` on arrays, `Tokenizer` and `open_model` for trained models in files, `watch` and
+Beside them: `norm` and `decide_keys` on arrays, `norm_identities` for the paper's equations, `Tokenizer` and `open_model` for trained models in files, `watch` and
 `Monitor` for live ones, `doctor` for what this machine has and lacks, and `load_run` for what `out=`, `save` or the program's --out kept.
 """
 import atexit as _atexit
 
 from . import _core
-from ._core import Error, KeySet, __commit__, __instruction_set__, __version__, decide_keys, norm
+from ._core import Error, KeySet, __commit__, __instruction_set__, __version__, decide_keys, norm, norm_identities
 from ._questions import ablate, collapse, equilibria, heatmap, keys, mask, paper, scan, vocab
 from . import results, train
 from .models import Model, Passed, Tokenizer, open_model
@@ -21,8 +21,8 @@ _atexit.register(_core._wait_for_abandoned_work)
 
 __all__ = [
     "Error", "Fields", "KeySet", "Model", "Monitor", "Passed", "Result", "Tokenizer", "Trace", "ablate", "collapse",
-    "decide_keys", "doctor", "equilibria", "heatmap", "keys", "load_run", "mask", "norm", "open_model", "paper", "results", "scan",
-    "train", "vocab", "watch",
+    "decide_keys", "doctor", "equilibria", "heatmap", "keys", "load_run", "mask", "norm", "norm_identities", "open_model", "paper",
+    "results", "scan", "train", "vocab", "watch",
 ]
 
 _LATER = {"watch": "_watch", "Trace": "_watch", "Monitor": "_monitor", "doctor": "_doctor"}

@@ -22,7 +22,7 @@ Words: TypeAlias = Word | Sequence[Word]
 
 from . import results as results, train as train
 from ._doctor import doctor as doctor
-from ._core import Error as Error, KeySet as KeySet, decide_keys as decide_keys, norm as norm
+from ._core import Error as Error, KeySet as KeySet, decide_keys as decide_keys, norm as norm, norm_identities as norm_identities
 from ._monitor import Monitor as Monitor
 from ._watch import Trace as Trace, watch as watch
 from .models import Model as Model, Passed as Passed, Tokenizer as Tokenizer, open_model as open_model

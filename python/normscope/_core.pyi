@@ -101,6 +101,9 @@ def norm(
 ) -> Any: ...
 
 
+def norm_identities(dimension: int, *, samples: int = ..., seed: int = ...) -> dict[str, float]: ...
+
+
 # What the package itself uses.
 class Option(TypedDict):
     keyword: str

@@ -54,6 +54,19 @@ class Norm(unittest.TestCase):
         with self.assertRaises(ValueError):
             normscope.norm(3.0)
 
+    def test_the_papers_identities_hold_to_rounding(self):
+        for dimension in (2, 3, 8, 64):
+            found = normscope.norm_identities(dimension, samples=20, seed=dimension)
+            self.assertEqual((found.pop("dimension"), found.pop("samples")), (dimension, 20))
+            self.assertEqual(found.pop("undefined"), 0)
+            self.assertEqual(len(found), 11)
+            for name, residual in found.items():
+                self.assertLess(residual, 1e-13, name)
+        self.assertNotEqual(normscope.norm_identities(8, seed=1), normscope.norm_identities(8, seed=2))
+        for dimension in (1, 5000):
+            with self.assertRaises(ValueError):
+                normscope.norm_identities(dimension)
+
 
 if __name__ == "__main__":
     unittest.main()
