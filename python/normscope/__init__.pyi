@@ -243,6 +243,7 @@ def paper(
     corpus: Words | None = ...,
     reviews: Words | None = ...,
     squad: Words | None = ...,
+    test_text: Words | None = ...,
     full: bool | None = ...,
     budget: Words | None = ...,
     pieces: Words | None = ...,

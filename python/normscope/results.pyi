@@ -423,6 +423,7 @@ class LanguagePlan(Fields):
     corpus: str  # what it is trained on, by name or file
     tokenizer: str  # by name
     squad: str | None  # file with the contexts whose keys are decided
+    test_text: str | None  # file whose losses are measured and keys decided, in place of what is held out
     seeds: int  # how many of the plan's
     batch: int  # texts of a step
     context: int  # tokens of a text
@@ -571,6 +572,7 @@ class OffsetsForAll(Fields):
 class PaperAsked(Fields):
     budget: str  # of time; empty: the usual, or a fixed recipe
     squad: str  # whose keys are decided; empty: text held out of the corpus
+    test_text: str | None  # that is measured on
     seeds: int | None  # how many of the paper's ten
     steps: int | None  # of the majority runs
     text_steps: int | None  # of the models of text

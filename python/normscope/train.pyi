@@ -51,6 +51,7 @@ def lm(
     tokens: int | None = ...,
     tokenizer: Words | None = ...,
     held_out: float | None = ...,
+    test: Words | None = ...,
     context: int | None = ...,
     feed_forward: int | None = ...,
     evaluate_every: int | None = ...,

@@ -52,8 +52,9 @@ PaperContext paper_context(const Common& common, const Executor& executor, Whole
 // With --only parts are added, and options that they alone use may be given.
 bool resumes_paper(const CLI::App& command) {
   if (!was_given(command, "--only")) return resumes(command);
-  return resumes(command, {"--only", "--seed", "--seeds", "--steps", "--text-steps", "--samples", "--full",
-                           "--models", "--text", "--corpus", "--reviews", "--budget", "--squad"});
+  return resumes(command,
+                 {"--only", "--seed", "--seeds", "--steps", "--text-steps", "--samples", "--full", "--models",
+                  "--text", "--corpus", "--reviews", "--budget", "--squad", "--test-text"});
 }
 
 PaperPlan new_plan(const PaperCall& call, const Common& common) {

@@ -198,7 +198,7 @@ Claim zero_claim(const char* where, const char* sentence) {
               }) +
           when(tied, " Tied are keys that are equal to others, so that none is on top alone.") +
           when(
-              any,
+              all_of({any, on_the_sphere}),
               " Only eps and float32 take keys off it, which shows while keys lie close together and what enters the norm is short: eps shortens a short token more than a long one, and by more than the sphere bends between neighbours. The same norm of the same tokens is decided three times: in float64 without eps, in float64 with it, and as the model computes it; robust is what no rounding to float32 can have caused."),
       .holds =
           any_of({none(of(all, &KeyTally::unselectable), kUnselectableAll),

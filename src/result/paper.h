@@ -17,6 +17,7 @@ namespace normscope {
 struct LanguagePlan {
   std::string corpus, tokenizer;  // by name; a corpus may also be a file
   std::string squad = {};         // file with the texts whose keys are decided; empty: held out of the corpus
+  std::string test_text = {};     // file that is measured on in place of what is held out; empty: none
   std::size_t seeds = 4;          // the first of the plan's
   std::size_t batch = 2, context = 1024;
   // 60 times the published rate over 800 in place of 50 000 steps: its sum over the steps, which is about
@@ -33,6 +34,9 @@ struct LanguagePlan {
     visit("corpus", self.corpus, "what it is trained on, by name or file", {.pattern = "."});
     visit("tokenizer", self.tokenizer, "by name");
     visit.when(!self.squad.empty(), "squad", self.squad, "file with the contexts whose keys are decided",
+               {.pattern = "."});
+    visit.when(!self.test_text.empty(), "test_text", self.test_text,
+               "file whose losses are measured and keys decided, in place of what is held out",
                {.pattern = "."});
     visit("seeds", self.seeds, "how many of the plan's", {.low = 1});
     visit("batch", self.batch, "texts of a step", {.low = 1});
@@ -106,12 +110,13 @@ struct PieceResult {
 struct PaperAsked {
   std::optional<std::size_t> seeds = {}, samples = {};
   std::optional<std::uint64_t> steps = {}, text_steps = {};
-  std::string models = {}, text = {}, corpus = {}, reviews = {}, budget = {}, squad = {};
+  std::string models = {}, text = {}, corpus = {}, reviews = {}, budget = {}, squad = {}, test_text = {};
   bool full = false;
 
   static void describe(auto& visit, auto& self) {
     visit("budget", self.budget, "of time; empty: the usual, or a fixed recipe");
     visit("squad", self.squad, "whose keys are decided; empty: text held out of the corpus");
+    visit.when(!self.test_text.empty(), "test_text", self.test_text, "that is measured on", {.pattern = "."});
     visit.when(self.seeds.has_value(), "seeds", self.seeds, "how many of the paper's ten");
     visit.when(self.steps.has_value(), "steps", self.steps, "of the majority runs");
     visit.when(self.text_steps.has_value(), "text_steps", self.text_steps, "of the models of text");

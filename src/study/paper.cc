@@ -440,9 +440,9 @@ PaperPlan plan_paper(const PaperOptions& options, std::uint64_t seed, const Note
   require_part(plan, "--reviews", !options.reviews.empty(), {Need::sentences});
   require_part(plan, "--squad", !options.squad.empty(), {Need::keys});
   resolve_text(plan, options);
-  plan.asked = PaperAsked{options.seeds,  options.samples, options.steps,  options.text_steps,
-                          options.models, options.text,    options.corpus, options.reviews,
-                          options.budget, options.squad,   options.full};
+  plan.asked = PaperAsked{options.seeds,  options.samples, options.steps,     options.text_steps,
+                          options.models, options.text,    options.corpus,    options.reviews,
+                          options.budget, options.squad,   options.test_text, options.full};
   return plan;
 }
 
@@ -464,6 +464,7 @@ PaperPlan widened_plan(const PaperPlan& run, const PaperOptions& more, std::opti
   keep_option("--seeds", asked.seeds, more.seeds, true);
   keep_option("--steps", asked.steps, more.steps, true);
   keep_option("--samples", asked.samples, more.samples, true);
+  require_part(plan, "--test-text", !options.test_text.empty(), {Need::language});
   keep_option("--full", asked.full, more.full, true);
   keep_option("--budget", asked.budget, more.budget, true);
   keep_option("--squad", asked.squad, more.squad, plan_needs(run, Need::keys));
@@ -484,7 +485,8 @@ PaperPlan widened_plan(const PaperPlan& run, const PaperOptions& more, std::opti
                        .reviews = run.sentences ? run.sentences->reviews : asked.reviews,
                        .full = asked.full,
                        .budget = asked.budget,
-                       .squad = run.language ? "" : asked.squad};
+                       .squad = run.language ? "" : asked.squad,
+                       .test_text = run.language ? "" : asked.test_text};
   for (const std::string& part : run.parts) options.only += "," + part;
   PaperPlan plan = run;
   plan.parts = parse_parts(options.only);
@@ -492,6 +494,7 @@ PaperPlan widened_plan(const PaperPlan& run, const PaperOptions& more, std::opti
   // What the run has resolved stays; the rest is resolved now.
   const PaperPlan added = plan_paper(options, run.seed, note);
   if (!plan.language) plan.language = added.language;
+  keep_option("--test-text", asked.test_text, more.test_text, plan_needs(run, Need::language));
   if (!plan.sentiment) plan.sentiment = added.sentiment;
   if (!plan.sentences) plan.sentences = added.sentences;
   if (!models) plan.models = added.models;

@@ -25,7 +25,7 @@ struct PaperOptions {
   std::optional<std::size_t> samples = {};
   std::string models = {}, text = {}, corpus = {}, reviews = {};
   bool full = false;
-  std::string budget = {}, pieces = {}, squad = {};
+  std::string budget = {}, pieces = {}, squad = {}, test_text = {};
 
   static void describe(auto& visit, auto& self) {
     visit("only", self.only, "Parts, with commas", OptionFacts{.type = "LIST", .otherwise = "all"});
@@ -64,6 +64,10 @@ struct PaperOptions {
         "Whose keys table1 and table2 decide: contexts in SQuAD's JSON, as in the paper, in windows of 1024 tokens",
         OptionFacts{.type = "FILE", .otherwise = "text held out of the corpus"});
     visit("full", self.full,
+    visit(
+        "test-text", self.test_text,
+        "Another text that fig4 measures losses on, and whose keys table1 and table2 decide unless --squad gives them",
+        OptionFacts{.type = "FILE", .otherwise = "text held out of the corpus"});
           "The published number of training steps, and 200 samples; the text parts then take days");
     visit("budget", self.budget,
           "Time, as 90s, 10m or 2h, that is spent on seeds and samples where a claim is open",

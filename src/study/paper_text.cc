@@ -284,6 +284,7 @@ LanguagePlan resolved_language(const PaperPlan& plan, const PaperOptions& option
   if (language.corpus.empty()) language.corpus = default_corpus(plan.seed)->name();
   language.tokenizer = default_language_tokenizer().name;
   language.squad = options.squad;
+  language.test_text = options.test_text;
   if (scale_of(options) == Scale::brief) {
     language.tokenizer = "bytes";
     language.batch = 1;
@@ -338,6 +339,10 @@ void resolve_text(PaperPlan& plan, const PaperOptions& given) {
     options.squad = lasting_file(options.squad, "--squad");
     squad_articles(options.squad);
   }
+  if (!options.test_text.empty()) {
+    options.test_text = lasting_file(options.test_text, "--test-text");
+    text_corpus(std::span(&options.test_text, 1));
+  }
   if (options.reviews.empty()) {
     options.reviews = corpus::has_fetched("imdb") ? "imdb" : "grammar";
   } else {
@@ -362,21 +367,24 @@ void publish_texts(PaperPlan& plan) {
 PaperText paper_language(const PaperPlan& paper, const fs::path& directory, const PaperContext& context) {
   const LanguagePlan& wanted = *paper.language;
   const std::unique_ptr<const Corpus> corpus = open_corpus(wanted.corpus, paper.seed);
+  const auto test = wanted.test_text.empty() ? nullptr : text_corpus(std::span(&wanted.test_text, 1));
+  const double held_out_share = test ? 0 : kHeldOutShare;
   const TextsRead texts =
-      read_language(*corpus, wanted.tokenizer, {wanted.context, wanted.most_tokens, kHeldOutShare},
-                    wanted.batch, wanted.held_out, context.executor);
+      read_language(*corpus, wanted.tokenizer, {wanted.context, wanted.most_tokens, held_out_share},
+                    wanted.batch, wanted.held_out, context.executor, test.get());
   TextPlan plan = plan_of(paper, wanted, published_language_training(), Need::language);
   plan.settings.context = wanted.context;
   plan.settings.spec.model.positions = std::max(plan.settings.spec.model.positions, wanted.context);
   plan.data.source = corpus->name();
   if (!is_corpus_name(wanted.corpus)) plan.data.files = {wanted.corpus};
   plan.data.most_tokens = wanted.most_tokens;
-  plan.data.held_out_share = kHeldOutShare;
+  plan.data.held_out_share = held_out_share;
+  plan.data.test = wanted.test_text;
 
   const auto windows_of = [&](std::size_t most) {
     if (!wanted.squad.empty()) return squad_windows(wanted.squad, *texts.tokenizer, wanted.context, most);
     std::vector<std::vector<std::uint32_t>> windows;
-    for (const TokenBatch& batch : held_out_batches(texts.stream->held_out(), wanted.context, 1, most))
+    for (const TokenBatch& batch : held_out_batches(texts.measured_on(), wanted.context, 1, most))
       windows.push_back(batch.tokens);
     return windows;
   };
@@ -418,7 +426,10 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
   text.recipe.eps = plan.settings.spec.model.block.norm.eps;
   text.recipe.training_tokens = texts.stream->training_tokens;
   text.recipe.windows = last_windows.size();
-  if (!wanted.squad.empty()) text.recipe.window_source = "contexts of " + label_of_source(wanted.squad);
+  if (!wanted.squad.empty())
+    text.recipe.window_source = "contexts of " + label_of_source(wanted.squad);
+  else if (!wanted.test_text.empty())
+    text.recipe.window_source = "of " + label_of_source(wanted.test_text);
   return text;
 }
 

@@ -67,7 +67,12 @@ void resolve_data(const LanguageOptions& options, TextPlan& plan, const Context&
   TextData& data = plan.data;
   if (!options.text.empty() && !options.corpus.empty())
     throw InputError("--text and --corpus both name the text to train on; give one of them.");
-  data.held_out_share = options.held_out;
+  if (!options.test.empty() && options.held_out)
+    throw InputError("--test and --held-out both name the text to measure on; give one of them.");
+  if (options.test == "-" && std::find(options.text.begin(), options.text.end(), "-") != options.text.end())
+    throw InputError("--text and --test cannot both be standard input; give a file for one of them.");
+  data.test = options.test;
+  data.held_out_share = options.test.empty() ? options.held_out.value_or(0.05) : 0;
   data.files = options.text;
   data.source = !options.text.empty() ? "files" : options.corpus;
   if (data.source.empty()) {

@@ -41,8 +41,9 @@ struct TextTrainingOptions : TrainingOptions {
 
 struct LanguageOptions : TextTrainingOptions {
   std::vector<std::string> text = {};
+  std::string test = {};
   std::optional<std::uint64_t> tokens = {};
-  double held_out = 0.05;
+  std::optional<double> held_out = {};
   bool train_all = false;
 
   LanguageOptions() { norm = "layernorm"; }
@@ -57,7 +58,9 @@ struct LanguageOptions : TextTrainingOptions {
     visit("tokenizer", self.tokenizer, "gpt2, bytes, or a directory with a tokenizer",
           OptionFacts{.type = "NAME", .otherwise = "gpt2 if it was fetched, else bytes"});
     visit("held-out", self.held_out, "Share of the text that is measured on, not trained on",
-          OptionFacts{.type = "SHARE", .low = 0, .high = 0.99});
+          OptionFacts{.type = "SHARE", .low = 0, .high = 0.99, .otherwise = "0.05; with --test none"});
+    visit("test", self.test, "Another text to measure on, such as the contexts of SQuAD",
+          OptionFacts{.type = "FILE", .otherwise = "what --held-out leaves"});
     visit("context", self.context, "Tokens of a text, the longest the model takes", counted());
     visit("feed-forward", self.feed_forward, "Width of the feed-forward part", counted("4 × --dimension"));
     visit("evaluate-every", self.evaluate_every, "Steps between two records", counted("100"));

@@ -54,7 +54,8 @@ void thin_out(LabelledTexts& texts, std::size_t most) {
 }
 
 TextsRead read_language(const Corpus& corpus, const std::string& tokenizer, const StreamOptions& options,
-                        std::size_t batch, std::size_t held_out, const Executor& executor) {
+                        std::size_t batch, std::size_t held_out, const Executor& executor,
+                        const Corpus* test) {
   TextsRead texts;
   texts.tokenizer = std::make_shared<const TrainingTokenizer>(training_tokenizer(tokenizer));
   texts.stream =
@@ -64,23 +65,31 @@ TextsRead read_language(const Corpus& corpus, const std::string& tokenizer, cons
                                                                                   std::uint64_t step) {
     return language_batch(stream->training(), context, batch, seed, step);
   };
-  if (!stream.held_out().empty())
-    texts.batches.held_out = held_out_batches(stream.held_out(), options.context, batch, held_out);
+  if (test != nullptr)
+    texts.test = std::make_shared<const TokenStream>(
+        token_stream(*test, *texts.tokenizer, {options.context, 0, 0}, executor));
+  if (!texts.measured_on().empty())
+    texts.batches.held_out = held_out_batches(texts.measured_on(), options.context, batch, held_out);
   TextsFound& found = texts.found;
   found.source = corpus.name();
   found.description = corpus.description();
   found.generated = corpus.generated();
   found.tokenizer = texts.tokenizer->description;
   found.training_tokens = stream.training_tokens;
-  found.held_out_tokens = stream.held_out().size();
+  found.held_out_tokens = texts.measured_on().size();
   found.documents = stream.documents;
   found.bytes = stream.bytes;
   found.whole = stream.whole;
   texts.content_hash = stream.content_hash;
   texts.sentence =
-      fmt::format("Text: {}, {}{}; {}: {} to train on, {} held out.", found.description,
+      fmt::format("Text: {}, {}{}; {}: {} to train on, {} {}.", found.description,
                   counted(found.documents, "document"), found.whole ? "" : " (not all of it)",
-                  found.tokenizer, counted(found.training_tokens, "token"), found.held_out_tokens);
+                  found.tokenizer, counted(found.training_tokens, "token"), found.held_out_tokens,
+                  test == nullptr ? "held out" : "of another text to test on: " + test->description());
+  if (test != nullptr) {
+    texts.content_hash += texts.test->content_hash;
+    found.description += "; tested on " + test->description();
+  }
   return texts;
 }
 
@@ -139,8 +148,9 @@ TextsRead read_texts(const TextPlan& plan, const Executor& executor) {
   }
   const auto corpus =
       data.source == "files" ? text_corpus(data.files) : corpus_by_name(data.source, data.seed);
+  const auto test = data.test.empty() ? nullptr : text_corpus(std::span(&data.test, 1));
   return read_language(*corpus, data.tokenizer, {context, data.most_tokens, data.held_out_share}, batch,
-                       std::clamp<std::size_t>(kHeldOutTokens / context, 16, 4096), executor);
+                       std::clamp<std::size_t>(kHeldOutTokens / context, 16, 4096), executor, test.get());
 }
 
 }  // namespace normscope

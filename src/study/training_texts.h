@@ -19,10 +19,14 @@ struct TextsRead {
   std::string sentence;  // the same, for people
   std::string content_hash;
   std::shared_ptr<const TokenStream> stream;  // of a language model
+  std::shared_ptr<const TokenStream> test;    // another text to measure on; null: what `stream` holds out
+
+  std::span<const std::uint32_t> measured_on() const { return test ? test->training() : stream->held_out(); }
 };
-// held_out: most windows that an evaluation looks at.
+// held_out: most windows that an evaluation looks at. test: the text they are of; null: what is held out.
 TextsRead read_language(const Corpus& corpus, const std::string& tokenizer, const StreamOptions& options,
-                        std::size_t batch, std::size_t held_out, const Executor& executor);
+                        std::size_t batch, std::size_t held_out, const Executor& executor,
+                        const Corpus* test = nullptr);
 // tokenizer: a name, or "words": those of the texts to train on. all_tests: as many texts were there to test
 // on.
 TextsRead read_labelled_texts(const LabelledSplit& split, const std::string& tokenizer, std::size_t context,

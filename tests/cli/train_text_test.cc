@@ -118,6 +118,25 @@ TEST_F(TrainTextCommand, ALanguageModelIsADirectory) {
     EXPECT_NE(files.at("report.html").find(word), std::string::npos) << word;
 }
 
+TEST_F(TrainTextCommand, AnotherTextIsMeasuredOn) {
+  std::string words;
+  for (int i = 0; i < 20; ++i) words += "Eight words of a text that was not trained on. ";
+  write(path("test.txt"), words);
+  const std::string command = kModel + "--steps 10 --test " + path("test.txt");
+  const json tested = result_of(command + out());
+  // As many bytes, and where the text ends.
+  EXPECT_EQ(tested["data"]["held_out_tokens"], words.size() + 1);
+  EXPECT_NE(tested["data"]["description"].get<std::string>().find("tested on"), std::string::npos);
+  const json held_out = result_of(kModel + "--steps 10 --held-out 0.2");
+  EXPECT_NE(tested["runs"][0]["held_out_loss"], held_out["runs"][0]["held_out_loss"]);
+  // The text is that of the run, and must stay as it was.
+  write(path("test.txt"), words + "And more.");
+  fs::remove(in_run("results.json"));
+  expect_refused(resume(), {"not what the run was begun with"});
+  expect_refused(command + " --held-out 0.2", {"--test", "--held-out"});
+  expect_refused(kModel + "--steps 10 --test " + path("none.txt"), {"none.txt"});
+}
+
 TEST_F(TrainTextCommand, TheScreenSaysThatAGrammarWroteTheText) {
   const Outcome outcome = run(kLanguage);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
