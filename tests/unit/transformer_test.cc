@@ -268,6 +268,13 @@ TEST(Transformer, RefusesBatchesThatDoNotFit) {
 TEST(Transformer, HasThePublishedNumberOfParameters) {
   // 413 752 with gain and bias of four norms and the biases of four attentions, which are frozen.
   EXPECT_EQ(parameter_count(published_language_model()), 413'752u - 4 * 16 - 4 * 24);
+  EXPECT_EQ(parameter_count(published_language_model()), 413'592u);  // "414K"
+}
+
+TEST(Transformer, TheClassifierHasThePublishedNumberOfParameters) {
+  const TransformerSpec spec = published_sentiment_model();
+  EXPECT_EQ(spec.model.vocabulary, 28'996u);   // BERT's cased one
+  EXPECT_EQ(parameter_count(spec), 446'250u);  // "446K"
 }
 
 }  // namespace
