@@ -116,7 +116,8 @@ void add_paper(CLI::App& app, Common& common) {
   auto call = std::make_shared<PaperCall>();
   add_options(*command, *call);
   std::string parts = "Parts:";
-  for (const PaperPart& part : paper_parts()) parts += fmt::format("\n  {:<10} {}", part.name, part.sentence);
+  for (const PaperPart& part : paper_parts())
+    parts += fmt::format("\n  {:<13} {}{}", part.name, part.sentence, part.if_named ? "; only if named" : "");
   add_to_footer(*command, parts + "\n\nWithout --out the directory is ./paper.");
   when_called(*command, [call, &common, command] { run_paper(*call, common, *command); });
 }

@@ -27,6 +27,17 @@ constexpr Threshold kAlong{30, "half of the 57° at which random directions lie 
         "a ten thousandth of the energy: what rounding leaves is far less, what training leaves far more"};
 constexpr const char* kProjected = "layernorm";
 
+// Those of the plan, or, where there are none, without any norm.
+std::vector<MajorityRun> without_norm(const Evidence& evidence) {
+  MajoritySettings settings = majority_in_3d();
+  settings.steps = evidence.plan.steps_3d;
+  return evidence.train_majority("majority-3d-none", settings, {"none"});
+}
+std::span<const MajorityRun> runs_in_3d(const Evidence& evidence) {
+  if (!evidence.majority.empty() || !evidence.train_majority) return evidence.majority;
+  return once<without_norm>(evidence);
+}
+
 // What the runs of a norm have learned, over seeds.
 struct Geometry {
   std::string norm;
@@ -41,8 +52,8 @@ struct Geometry {
 // Seed by seed, the energy of the keys outside their best plane.
 std::map<std::string, std::vector<double>> energies(const Evidence& evidence) {
   std::map<std::string, std::vector<double>> of;
-  for (const std::string& norm : norms_of(evidence.majority)) {
-    for (const MajorityRun* run : sound_runs(evidence.majority, norm))
+  for (const std::string& norm : norms_of(runs_in_3d(evidence))) {
+    for (const MajorityRun* run : sound_runs(runs_in_3d(evidence), norm))
       of[norm].push_back(100 * out_of_plane(type_geometry(run->spec, run->parameters).keys));
   }
   return of;
@@ -50,16 +61,18 @@ std::map<std::string, std::vector<double>> energies(const Evidence& evidence) {
 std::vector<Geometry> geometries(const Evidence& evidence, std::optional<bool> projected = {}) {
   const MajoritySettings published = majority_in_3d();
   std::vector<Geometry> all;
-  for (const std::string& norm : norms_of(evidence.majority)) {
-    const MajorityRuns chosen = sound_runs(evidence.majority, norm);
+  for (const std::string& norm : norms_of(runs_in_3d(evidence))) {
+    const MajorityRuns chosen = sound_runs(runs_in_3d(evidence), norm);
     if (chosen.empty() || (projected && (norm == kProjected) != *projected)) continue;
     const bool to_the_end = std::all_of(chosen.begin(), chosen.end(), [&](const MajorityRun* run) {
       return run->step >= published.steps || run->rows.back().test.accuracy >= published.stop_accuracy;
     });
     const Interval outside = mean_interval(once<energies>(evidence).at(norm), level_of(evidence)),
-                   angle = at_end(norm, kAngle)(evidence);
+                   angle = mean_interval(last_values(chosen, kAngle.value), level_of(evidence));
+    std::vector<double> accuracies = last_values(chosen, kAccuracy.value);
+    for (double& accuracy : accuracies) accuracy *= 100;
     all.push_back(
-        {norm, outside, angle, at_end(norm, kAccuracy, 100)(evidence), to_the_end,
+        {norm, outside, angle, mean_interval(accuracies, level_of(evidence)), to_the_end,
          below(evidence, outside, kInPlane, {norm + ": energy of the keys outside their plane", "%"}),
          below(evidence, angle, kAlong, {norm + ": angle of the queries to 1", "°"})});
   }
@@ -91,20 +104,21 @@ std::string geometry_text(const Chosen& norms) {
 }
 
 // What both claims ask and show. seen: what is to be said of norms that were trained to the end.
-Claim picture(bool projected, const char* where, const char* sentence, Answer (*holds)(const Chosen&),
-              std::string (*seen)(const Geometry&)) {
+Claim picture(bool projected, const char* where, const char* sentence, std::vector<Runs> needs,
+              Answer (*holds)(const Chosen&), std::string (*seen)(const Geometry&)) {
   const auto norms = those(projected);
   return {
       .where = where,
       .sentence = sentence,
       .published = "picture",
-      .needs = {{Need::majority_3d, {"layernorm", "rmsnorm", "published"}}},
+      .needs = std::move(needs),
       .there = any_in(norms),
       .otherwise = "not run",
       .measured = of(norms, geometry_text),
       .why = written(
-          "Over {}. Below 30° counts as along 1, below 0.01 % as in a plane; random directions lie at 57° on average.{}",
+          "Over {}. Below {:g}° counts as along 1, below {:g} % as in a plane; random directions lie at 57° on average.{}",
           counted(of(norms, [](const Chosen& chosen) { return chosen.back().angle.count; }), "seed"),
+          kAlong.value, kInPlane.value,
           of(norms,
              [=](const Chosen& chosen) {
                std::string text;
@@ -123,9 +137,13 @@ Claim picture(bool projected, const char* where, const char* sentence, Answer (*
       .topic = "projection"};
 }
 
-Claim without_projection() {
+std::vector<Runs> pictured() {
+  return {{Need::majority_3d, {"layernorm", "rmsnorm", "published"}}};
+}
+
+Claim without_projection(const char* where, const char* sentence, const std::vector<Runs>& needs) {
   return picture(
-      false, "Fig. 1a", "Without: no apparent structure",
+      false, where, sentence, needs,
       [](const Chosen& norms) {
         return all_of(norms, [](const Geometry& each) {
           const Answer structured = each.structured();
@@ -141,6 +159,7 @@ Claim without_projection() {
 Claim with_projection() {
   return picture(
       true, "Fig. 1b", "With LayerNorm, d = 3: keys lie in the plane orthogonal to 1, queries along 1",
+      pictured(),
       [](const Chosen& norms) {
         return all_of(norms, [](const Geometry& each) { return all_of({each.in_plane, each.along_ones}); });
       },
@@ -151,12 +170,13 @@ Claim with_projection() {
       });
 }
 
-Figure figure_of(std::span<const MajorityRun> runs) {
+Figure figure_of(const char* name, const char* title, std::span<const MajorityRun> runs) {
   ScatterFigure figure;
   for (const std::string& norm : norms_of(runs)) {
     ScatterFigure::Panel each;
     each.title = norm + (norm == "layernorm"   ? " (Fig. 1b)"
                          : norm == "published" ? " (Fig. 1a, as the code computes it)"
+                         : norm == "none"      ? " (Fig. 1a, without LayerNorm)"
                                                : "");
     each.ones_plane = true;
     ScatterFigure::Group keys, queries;
@@ -184,15 +204,25 @@ Figure figure_of(std::span<const MajorityRun> runs) {
   }
   figure.caption = "Directions of keys and queries of all token types after training, all runs overlaid. " +
                    seeds_caption(runs);
-  return {"fig1ab", "Majority in three dimensions: keys and queries", "", scatter_svg(figure),
-          scatter_csv(figure)};
+  return {name, title, "", scatter_svg(figure), scatter_csv(figure)};
 }
 
 }  // namespace
 
 Exhibit brody_fig1ab() {
-  return {{without_projection(), with_projection()},
-          [](const Evidence& evidence) -> Findings { return {.figures = {figure_of(evidence.majority)}}; }};
+  return {{without_projection("Fig. 1a", "Without: no apparent structure", pictured()), with_projection()},
+          [](const Evidence& evidence) -> Findings {
+            return {.figures = {figure_of("fig1ab", "Majority in three dimensions: keys and queries",
+                                          evidence.majority)}};
+          }};
+}
+
+Exhibit brody_fig1a_none() {
+  return {{without_projection("Fig. 1a, no norm", "Without LayerNorm: no apparent structure", {})},
+          [](const Evidence& evidence) -> Findings {
+            return {.figures = {figure_of("fig1a-none", "Majority in three dimensions, without any norm",
+                                          runs_in_3d(evidence))}};
+          }};
 }
 
 }  // namespace normscope

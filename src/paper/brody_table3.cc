@@ -17,7 +17,24 @@ Findings shown(const Evidence& evidence) {
           .tables = with_published_marks(3, runs)};
 }
 
+Findings shown_without_norm(const Evidence& evidence) {
+  const TextRuns runs = sound_runs(evidence.texts, "none");
+  return {
+      .texts = shown_sentences(evidence, runs, "table3-none",
+                               "Table 3: unselectable words, language model without a norm before attention"),
+      .tables = with_published_marks(3, runs)};
+}
+
 }  // namespace
+
+Exhibit brody_table3_none() {
+  Claim claim =
+      words_claim("Table 3, no norm",
+                  "Words are unselectable in at least one layer of the language model without LayerNorm",
+                  "none", {Need::language, {"none"}});
+  claim.asks = {sentences_long_enough("none"), language_learned("none")};
+  return {{claim}, shown_without_norm};
+}
 
 Exhibit brody_table3() {
   Claim claim = words_claim(

@@ -31,6 +31,9 @@ inline constexpr Quantity kAngle{[](const MajorityRow& row) { return row.angle_m
 inline constexpr Quantity kDistance{[](const MajorityRow& row) { return row.test.attention_distance; }, 0, 1,
                                     false};
 
+// Of the trainings in more dimensions, at most.
+inline constexpr std::uint64_t kWideSteps = 1500;
+
 // Without those that diverged.
 MajorityRuns sound_runs(std::span<const MajorityRun> runs, std::string_view norm);
 // Those of the paper's own norms, which come first.

@@ -64,12 +64,17 @@ using ShowProgress = std::function<Tell(const std::string& label, const char* un
 // `collapse` with progress under a label.
 using RunCollapse = std::function<std::vector<CollapseCurve>(
     const std::string& label, const std::vector<CollapseCase>&, const CollapseSettings&)>;
+// Trainings of the majority task that one part alone looks at, of every norm with the seeds of the plan, in a
+// directory of this name.
+using TrainMajority = std::function<std::vector<MajorityRun>(const std::string& name, const MajoritySettings&,
+                                                             const std::vector<std::string>& norms)>;
 
 // What claims look at, as far as they need it.
 struct Evidence {
   const PaperPlan& plan;
   const Executor& executor;
   RunCollapse collapse = {};
+  TrainMajority train_majority = {};
   ShowProgress progress = {};
   std::span<const MajorityRun> majority = {};
   std::span<const TextEvidence> texts = {};
@@ -126,6 +131,7 @@ struct PaperPart {
   Exhibit exhibit;
   double (*seconds)(const PaperPlan& plan);        // about, on two cores: only for the time left
   std::string (*settings)(const PaperPlan& plan);  // of its figures
+  bool if_named = false;                           // run only if --only names it
 
   bool needs(Need what) const;  // by its claims
 };
@@ -141,9 +147,10 @@ std::vector<std::string> norms_for(const PaperPlan& plan, Need what);
 
 using MakeExhibit = Exhibit();
 MakeExhibit brody_fig1ab, brody_fig1cd, brody_fig2, brody_fig3, brody_followups, brody_fig4, brody_table1,
-    brody_table2, brody_table3, brody_table4;
+    brody_table2, brody_table3, brody_table4, brody_fig1a_none, brody_table3_none, brody_followups_lm,
+    brody_identities, brody_limits, demo_page;
 MakeExhibit wu_fig1, wu_fig2, wu_fig3, wu_fig4, wu_fig5, wu_theorem3, wu_fig6, wu_fig7, wu_fig8, wu_fig9,
-    wu_beyond;
+    wu_beyond, wu_theorems;
 
 // An encyclopedia of 22 short articles, which pretrained models read for want of another text.
 std::string_view builtin_text();

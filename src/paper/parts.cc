@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "paper/majority_measures.h"
 #include "paper/part.h"
 
 namespace normscope {
@@ -13,6 +14,12 @@ namespace {
 double majority_seconds(const PaperPlan& plan) {
   return 3.5e-3 *
          static_cast<double>(norms_for(plan, Need::majority).size() * plan.seeds.size() * plan.steps);
+}
+double unnormed_seconds(const PaperPlan& plan) {
+  return 1e-3 * static_cast<double>(plan.seeds.size() * plan.steps_3d);
+}
+double wide_seconds(const PaperPlan& plan) {
+  return 0.3 * static_cast<double>(plan.seeds.size() * std::min(plan.steps, kWideSteps));
 }
 double majority_3d_seconds(const PaperPlan& plan) {
   return 1e-3 *
@@ -49,6 +56,10 @@ std::string in_8d(const PaperPlan& plan) {
 }
 std::string in_3d(const PaperPlan& plan) {
   return fmt::format("seeds {}, at most {} training steps", fmt::join(plan.seeds, ", "), plan.steps_3d);
+}
+std::string wide(const PaperPlan& plan) {
+  return fmt::format("seeds {}, {} training steps", fmt::join(plan.seeds, ", "),
+                     std::min(plan.steps, kWideSteps));
 }
 std::string drawn(const PaperPlan& plan) {
   return fmt::format("{} draws per cell", plan.draws);
@@ -131,6 +142,11 @@ std::span<const Effort> paper_efforts() {
       {"wu8", "sample", {4, 8, 16}, false, take_samples},
       {"wu9", "sample", samples, false, take_samples},
       {"beyond", "sample", samples, false, take_samples},
+      {"fig1a-none", "seed", {3, 5, 10}, true, take_seeds},
+      {"identities", "", {}, false, take_all},
+      {"limits", "seed", {3, 5, 10}, true, take_seeds},
+      {"page", "", {}, false, take_all},
+      {"theorems", "sample", samples, false, take_samples},
   };
   return efforts;
 }
@@ -171,6 +187,20 @@ std::span<const PaperPart> paper_parts() {
        sampled},
       {"beyond", "beyond", "other norms, placements, weights; masks of equal sparsity", wu_beyond(),
        sample_seconds<5, 0>, sampled},
+      {"fig1a-none", "fig1a-none", "keys and queries in three dimensions without any norm",
+       brody_fig1a_none(), unnormed_seconds, in_3d, true},
+      {"table3-none", "language", "language model without norms: unselectable words of sentences",
+       brody_table3_none(), language_seconds, language, true},
+      {"followups-lm", "language", "language model: learned normals in every layer instead of 1",
+       brody_followups_lm(), language_seconds, language, true},
+      {"identities", "identities", "projection and scaling, equation by equation, and the plane of Fig. 5",
+       brody_identities(), about<5>, no_settings, true},
+      {"limits", "limits", "majority and random keys in more dimensions", brody_limits(), wide_seconds, wide,
+       true},
+      {"page", "page", "large keys, and which half of LayerNorm makes keys selectable", demo_page(), about<5>,
+       no_settings, true},
+      {"theorems", "theorems", "bounds over masks and value matrices of every kind", wu_theorems(), about<5>,
+       sampled, true},
   };
   return parts;
 }
@@ -218,7 +248,9 @@ Findings judge(const Exhibit& exhibit, const Evidence& evidence) {
 
 std::string paper_of(const PaperPart& part) {
   const std::string_view name = part.name;
-  return name == "beyond" ? "beyond" : name.starts_with("wu") ? "wu2024" : "brody2023";
+  return name == "beyond"                               ? "beyond"
+         : name.starts_with("wu") || name == "theorems" ? "wu2024"
+                                                        : "brody2023";
 }
 
 Findings judge(const PaperPart& part, const Evidence& evidence) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "paper/part.h"
 #include "report/equilibria_page.h"
@@ -69,14 +70,28 @@ Findings shown(const Evidence& evidence) {
   figure.order = phase_order();
   figure.panels = {panel_of("Without LayerNorm, W_V = I", 0, false),
                    panel_of(fmt::format("With LayerNorm, w = {:g}: layers run inwards", w), w, true)};
+  PhaseFigure::Panel& normed_panel = figure.panels[1];
+  double from = 0, to = 0;  // of the segment that leads to B: from A to the singular point
   for (const FixedPoint& point : fixed_points(w)) {
-    if (point.kind == PointKind::attracting) {
-      figure.panels[1].marks.push_back({PhaseFigure::MarkKind::attracting, point.x, point.y,
-                                        std::string(1, point.name),
-                                        fmt::format("multiplier {:.4f}", point.multiplier)});
+    const double angle = std::atan2(point.y, point.x);
+    PhaseFigure::MarkKind kind = PhaseFigure::MarkKind::attracting;
+    if (point.kind == PointKind::repelling) {
+      kind = PhaseFigure::MarkKind::repelling;
+      from = angle;
+    } else if (point.kind == PointKind::singular) {
+      kind = PhaseFigure::MarkKind::singular;
+      to = angle < 0 ? angle + 2 * std::numbers::pi : angle;
     }
+    normed_panel.marks.push_back({kind, point.x, point.y, std::string(1, point.name),
+                                  point.kind == PointKind::singular
+                                      ? "here the rows cancel"
+                                      : fmt::format("multiplier {:.4f}", point.multiplier)});
   }
-  figure.caption = "Large dots are starts, the same in both panels.";
+  normed_panel.arcs.push_back(
+      {phase_name(Fate::apart), from, to,
+       "the paper's red segment: with token 1 at (0, 1), token 2 goes to B from here"});
+  figure.caption =
+      "Large dots are starts, the same in both panels. The arc is the paper's red segment, from A to S: once token 1 is at (0, 1), token 2 goes from there to B.";
   return {.figures = {{"wu1", "Two tokens without and with LayerNorm", "After Wu et al. (2024), Fig. 1.",
                        phase_svg(figure), phase_csv(figure)}}};
 }

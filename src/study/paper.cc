@@ -36,8 +36,12 @@ constexpr std::size_t kPublishedSamples = 200, kPublishedDeepSamples = 4;
 // The parts named, in the order in which they are run; all if none is.
 std::vector<std::string> parse_parts(const std::string& only) {
   std::vector<std::string> known, parts;
-  for (const PaperPart& part : paper_parts()) known.emplace_back(part.name);
-  if (only.empty()) return known;
+  for (const PaperPart& part : paper_parts()) {
+    known.emplace_back(part.name);
+    if (!part.if_named) parts.emplace_back(part.name);
+  }
+  if (only.empty()) return parts;
+  parts.clear();
   const auto wanted = split(only, ',');
   for (const std::string_view name : wanted) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -272,6 +276,10 @@ class Laboratory {
                             const CollapseSettings& settings) {
       return collapse(cases, settings, context_.executor, context_.step(label, "layers").progress);
     };
+    evidence.train_majority = [&](const std::string& name, const MajoritySettings& settings,
+                                  const std::vector<std::string>& norms) {
+      return own_majority_runs(effort, level, name, settings, norms);
+    };
     std::vector<MajorityRun> majority;
     std::vector<TextEvidence> texts;
     std::vector<PretrainedModel> models;
@@ -356,12 +364,29 @@ class Laboratory {
       add(effort, "Learned normals", settings, own);
       norms.insert(norms.end(), own.begin(), own.end());
     }
-    // Norm by norm, as if all seeds had been trained at once.
+    sort_by_norm(runs, norms);
+    return runs;
+  }
+
+  // Those that one part alone looks at.
+  std::vector<MajorityRun> own_majority_runs(const Effort& effort, std::size_t level, const std::string& name,
+                                             const MajoritySettings& settings,
+                                             const std::vector<std::string>& norms) {
+    std::vector<MajorityRun> runs;
+    for (const Batch& batch : batches_of(plan_, effort, name.c_str(), level)) {
+      const auto more = trained(batch, name.c_str(), settings, norms).runs();
+      runs.insert(runs.end(), more.begin(), more.end());
+    }
+    sort_by_norm(runs, norms);
+    return runs;
+  }
+
+  // Norm by norm, as if all seeds had been trained at once.
+  static void sort_by_norm(std::vector<MajorityRun>& runs, const std::vector<std::string>& norms) {
     std::stable_sort(runs.begin(), runs.end(), [&](const MajorityRun& a, const MajorityRun& b) {
       return std::find(norms.begin(), norms.end(), a.id.norm) <
              std::find(norms.begin(), norms.end(), b.id.norm);
     });
-    return runs;
   }
 
   std::vector<PaperText*> text_runs(const PaperPart& part, std::size_t level) {
@@ -439,6 +464,7 @@ PaperPlan plan_paper(const PaperOptions& options, std::uint64_t seed, const Note
   require_part(plan, "--corpus", !options.corpus.empty(), {Need::language});
   require_part(plan, "--reviews", !options.reviews.empty(), {Need::sentences});
   require_part(plan, "--squad", !options.squad.empty(), {Need::keys});
+  require_part(plan, "--test-text", !options.test_text.empty(), {Need::language});
   resolve_text(plan, options);
   plan.asked = PaperAsked{options.seeds,  options.samples, options.steps,     options.text_steps,
                           options.models, options.text,    options.corpus,    options.reviews,
@@ -464,10 +490,10 @@ PaperPlan widened_plan(const PaperPlan& run, const PaperOptions& more, std::opti
   keep_option("--seeds", asked.seeds, more.seeds, true);
   keep_option("--steps", asked.steps, more.steps, true);
   keep_option("--samples", asked.samples, more.samples, true);
-  require_part(plan, "--test-text", !options.test_text.empty(), {Need::language});
   keep_option("--full", asked.full, more.full, true);
   keep_option("--budget", asked.budget, more.budget, true);
   keep_option("--squad", asked.squad, more.squad, plan_needs(run, Need::keys));
+  keep_option("--test-text", asked.test_text, more.test_text, plan_needs(run, Need::language));
   keep_option("--text-steps", asked.text_steps, more.text_steps, texts);
   keep_option("--models", asked.models, more.models, models);
   keep_option("--text", asked.text, more.text, models || sentences);
@@ -494,7 +520,6 @@ PaperPlan widened_plan(const PaperPlan& run, const PaperOptions& more, std::opti
   // What the run has resolved stays; the rest is resolved now.
   const PaperPlan added = plan_paper(options, run.seed, note);
   if (!plan.language) plan.language = added.language;
-  keep_option("--test-text", asked.test_text, more.test_text, plan_needs(run, Need::language));
   if (!plan.sentiment) plan.sentiment = added.sentiment;
   if (!plan.sentences) plan.sentences = added.sentences;
   if (!models) plan.models = added.models;

@@ -28,7 +28,8 @@ struct PaperOptions {
   std::string budget = {}, pieces = {}, squad = {}, test_text = {};
 
   static void describe(auto& visit, auto& self) {
-    visit("only", self.only, "Parts, with commas", OptionFacts{.type = "LIST", .otherwise = "all"});
+    visit("only", self.only, "Parts, with commas",
+          OptionFacts{.type = "LIST", .otherwise = "all but those that run only if named"});
     visit("seeds", self.seeds, "How many of the paper's ten seeds",
           OptionFacts{.low = 1, .high = 10, .otherwise = "10; all parts at once: 3"});
     visit(
@@ -63,11 +64,11 @@ struct PaperOptions {
         "squad", self.squad,
         "Whose keys table1 and table2 decide: contexts in SQuAD's JSON, as in the paper, in windows of 1024 tokens",
         OptionFacts{.type = "FILE", .otherwise = "text held out of the corpus"});
-    visit("full", self.full,
     visit(
         "test-text", self.test_text,
         "Another text that fig4 measures losses on, and whose keys table1 and table2 decide unless --squad gives them",
         OptionFacts{.type = "FILE", .otherwise = "text held out of the corpus"});
+    visit("full", self.full,
           "The published number of training steps, and 200 samples; the text parts then take days");
     visit("budget", self.budget,
           "Time, as 90s, 10m or 2h, that is spent on seeds and samples where a claim is open",

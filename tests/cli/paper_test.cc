@@ -97,6 +97,21 @@ TEST_F(PaperCommand, EveryClaimGetsAVerdict) {
   expect_refused(resume(), {"cannot be resumed", "config.json", "trained"});
 }
 
+TEST_F(PaperCommand, PartsThatAreNamedRunAndGoOn) {
+  const json named =
+      result_of("paper --only page,fig1a-none,wu1 --seeds 2 --steps 20 --quiet --out " + path("run"));
+  EXPECT_EQ(named["parts"], (json{"wu1", "fig1a-none", "page"}));
+  std::set<std::string> papers;
+  for (const json& claim : named["claims"]) papers.insert(claim["paper"]);
+  EXPECT_EQ(papers, (std::set<std::string>{"brody2023", "wu2024"}));
+  EXPECT_TRUE(fs::exists(path("run/majority-3d-none/metrics.jsonl")));
+  const Files whole = files_of(path("run"));
+  fs::remove(path("run/results.json"));
+  fs::remove(path("run/part-fig1a-none.json"));
+  ASSERT_EQ(run(resume() + " --quiet").code, 0);
+  EXPECT_TRUE(files_of(path("run")) == whole);
+}
+
 TEST_F(PaperCommand, AddedPartsGiveTheBytesOfAllAtOnce) {
   const std::string settings = " --seeds 1 --steps 20 --seed 5 --quiet";
   ASSERT_EQ(
@@ -412,6 +427,10 @@ TEST_F(PaperCommand, WrongBudgetsAndPiecesAreRefused) {
                  {"--squad", "squad.json", "context"});
   expect_refused("paper --only wu9 --squad " + path("squad.json") + " --out " + path("other"),
                  {"--squad", "table1"});
+  expect_refused("paper --only table1 --test-text " + path("none.txt") + " --out " + path("other"),
+                 {"none.txt"});
+  expect_refused("paper --only wu9 --test-text " + path("squad.json") + " --out " + path("other"),
+                 {"--test-text", "fig4"});
 }
 
 TEST_F(PaperCommand, WrongCallsAreRefused) {

@@ -1,0 +1,220 @@
+// Parts of the audit that run only if they are named: what is proved, what a page claims, what a paper leaves open.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "normscope/error.h"
+#include "normscope/executor.h"
+#include "normscope/norm_identities.h"
+#include "paper/part.h"
+#include "study/paper.h"
+
+namespace normscope {
+namespace {
+
+// A part with everything it needs made in this process.
+struct Bench {
+  PaperPlan plan;
+  Executor executor{2};
+  TrainMajority train = {};
+
+  Bench() {
+    plan.draws = 4;
+    plan.samples = 3;
+    plan.steps = 100;
+    plan.steps_3d = 100;
+    plan.seeds = {1, 2, 3};
+  }
+  Findings find(MakeExhibit* part) const {
+    Evidence evidence{plan, executor};
+    evidence.collapse = [&](const std::string&, const std::vector<CollapseCase>& cases,
+                            const CollapseSettings& settings) { return collapse(cases, settings, executor); };
+    evidence.progress = [](const std::string&, const char*) { return [](std::size_t, std::size_t) {}; };
+    evidence.train_majority = train;
+    return judge(part(), evidence);
+  }
+};
+
+const Judgement& claim_with(const Findings& found, const std::string& words) {
+  const auto claim = std::find_if(found.claims.begin(), found.claims.end(), [&](const Judgement& each) {
+    return each.claim.find(words) != std::string::npos;
+  });
+  if (claim == found.claims.end()) throw std::runtime_error("no claim says " + words);
+  return *claim;
+}
+
+TEST(PaperPlan, HasPartsThatRunOnlyIfNamed) {
+  const auto parts_of = [](const std::string& only) {
+    PaperOptions options;
+    options.only = only;
+    if (only.empty()) options.models = "none";
+    return plan_paper(options, 0, [](std::string_view) {}).parts;
+  };
+  const std::vector<std::string> usual = parts_of("");
+  std::size_t named = 0;
+  for (const PaperPart& part : paper_parts()) {
+    EXPECT_EQ(std::find(usual.begin(), usual.end(), part.name) == usual.end(), part.if_named) << part.name;
+    named += part.if_named;
+  }
+  EXPECT_EQ(named, 7u);
+  EXPECT_EQ(parts_of("page,wu1"), (std::vector<std::string>{"wu1", "page"}));
+}
+
+TEST(NormIdentities, HoldToRoundingInAnyDimension) {
+  for (const std::size_t d : {2, 3, 7, 100}) {
+    const NormIdentities found = norm_identities(d, 50, d);
+    EXPECT_EQ(found.dimension, d);
+    EXPECT_EQ(found.samples, 50u);
+    EXPECT_EQ(found.undefined, 0) << d;
+    EXPECT_LT(found.largest(), 1e-13) << d;
+    EXPECT_GT(found.largest(), 0) << d;  // or nothing was compared
+  }
+  EXPECT_THROW(norm_identities(1), InputError);
+  EXPECT_THROW(norm_identities(1 << 20), InputError);
+  EXPECT_THROW(norm_identities(3, 0), InputError);
+}
+
+TEST(IdentityClaims, HoldAndDrawTheTwoPointsOfThePlane) {
+  const Findings found = Bench().find(brody_identities);
+  ASSERT_EQ(found.claims.size(), 4u);
+  for (const Judgement& claim : found.claims)
+    EXPECT_EQ(claim.holds, claim.claim.ends_with('?') ? Holds::answered : Holds::yes) << claim.measured;
+  EXPECT_EQ(claim_with(found, "α = 0").verdict, "0, and the row is counted");
+  ASSERT_EQ(found.figures.size(), 1u);
+  EXPECT_EQ(found.figures[0].name, "fig5");
+  EXPECT_NE(found.figures[0].caption.find("to 2 points of H"), std::string::npos) << found.figures[0].caption;
+  ASSERT_EQ(found.tables.size(), 1u);
+  for (const auto& row : found.tables[0].rows)
+    EXPECT_EQ(row.size(), 12u);  // the dimension and eleven equations
+}
+
+TEST(PageClaims, AreAnsweredByExactVerdicts) {
+  const Findings found = Bench().find(demo_page);
+  ASSERT_EQ(found.claims.size(), 5u);
+  const Judgement& large = claim_with(found, "large norm");
+  EXPECT_EQ(large.holds, Holds::conditionally);
+  EXPECT_NE(large.measured.find("e₄ 4 are"), std::string::npos) << large.measured;
+  EXPECT_NE(large.why.find("all but 0 of"), std::string::npos) << large.why;
+  EXPECT_EQ(claim_with(found, "most of the weight").holds, Holds::conditionally);
+  const Judgement& projection = claim_with(found, "Projection alone");
+  EXPECT_EQ(projection.holds, Holds::yes);
+  EXPECT_NE(projection.why.find("it freed 0"), std::string::npos) << projection.why;
+  const Judgement& both = claim_with(found, "projection and scaling");
+  EXPECT_EQ(both.holds, Holds::conditionally) << both.measured;
+  EXPECT_NE(both.condition.find("at least 3"), std::string::npos);
+  EXPECT_NE(both.why.find("become equal (2 tied"), std::string::npos) << both.why;
+  EXPECT_NE(both.why.find("the others cover (1 unselectable)"), std::string::npos) << both.why;
+  const Judgement& without = claim_with(found, "impossible");
+  EXPECT_EQ(without.holds, Holds::conditionally);
+  EXPECT_NE(without.condition.find("scaling"), std::string::npos);
+}
+
+TEST(TheoremClaims, OnlyTheFactorNWithTheRadiusFails) {
+  const Findings found = Bench().find(wu_theorems);
+  ASSERT_EQ(found.claims.size(), 4u);
+  EXPECT_EQ(claim_with(found, "Without LayerNorm").holds, Holds::yes);
+  EXPECT_EQ(claim_with(found, "no obtuse angle").holds, Holds::yes);
+  const Judgement& second = claim_with(found, "Nε^{2r}");
+  EXPECT_EQ(second.holds, Holds::conditionally);
+  EXPECT_NE(second.measured.find("φ rises from 0 to 0.00276, claimed 0.015"), std::string::npos)
+      << second.measured;
+  EXPECT_NE(second.condition.find("diameter"), std::string::npos);
+  const Judgement& values = claim_with(found, "which value matrices");
+  EXPECT_EQ(values.holds, Holds::answered);
+  // Theorem 2 and Corollary 1 speak of orthogonal matrices, and of no others.
+  const ReportTable& bounds = found.tables.at(0);
+  std::size_t orthogonal = 0;
+  for (std::size_t r = 1; r < bounds.rows.size(); ++r) {
+    const auto& row = bounds.rows[r];
+    const bool rotation = row[0] == "orthogonal" || row[0] == "identity";
+    const bool no_centre = row[1] == "block:4" || row[1] == "self";
+    EXPECT_TRUE(rotation || row[6] == "–") << row[0] << row[1];
+    EXPECT_TRUE(!no_centre || row[3] == "–") << row[0] << row[1];
+    orthogonal += row[6] != "–";
+  }
+  EXPECT_GT(orthogonal, 10u);
+}
+
+// Runs that reach the loss after so many steps, by norm and width, seed by seed alike but for a little.
+TrainMajority reached_after(std::function<double(const std::string& norm, std::size_t width)> steps) {
+  return
+      [steps](const std::string&, const MajoritySettings& settings, const std::vector<std::string>& norms) {
+        std::vector<MajorityRun> runs;
+        for (const std::string& norm : norms) {
+          for (const std::uint64_t seed : {1, 2, 3}) {
+            MajorityRun& run = runs.emplace_back();
+            run.id = {norm, seed};
+            run.spec = majority_encoder(settings, norm);
+            const auto at = static_cast<std::uint64_t>(steps(norm, settings.dimension)) + seed;
+            for (const auto& [step, loss] :
+                 {std::pair{std::uint64_t{0}, NAN}, {at, 0.4F}, {std::uint64_t{2000}, 0.1F}}) {
+              MajorityRow& row = run.rows.emplace_back();
+              row.step = step;
+              row.train_loss = loss;
+              row.angle_mean = 20 + static_cast<double>(settings.dimension + seed % 2) / 4;
+            }
+            run.step = 2000;
+          }
+        }
+        return runs;
+      };
+}
+
+TEST(LimitsClaims, FadingIsToldSeedBySeed) {
+  Bench bench;
+  bench.plan.draws = 1;
+  bench.train = reached_after([](const std::string& norm, std::size_t width) {
+    return norm == "layernorm" ? 400.0 : 400 + 3200.0 / static_cast<double>(width);
+  });
+  const Findings found = bench.find(brody_limits);
+  ASSERT_EQ(found.claims.size(), 4u);
+  EXPECT_EQ(claim_with(found, "majority fades").holds, Holds::yes) << claim_with(found, "majority fades").why;
+  EXPECT_EQ(claim_with(found, "turn less to 1").holds, Holds::yes);
+  EXPECT_EQ(claim_with(found, "linear layer").holds, Holds::yes);
+  EXPECT_EQ(claim_with(found, "In more dimensions").holds, Holds::yes);
+}
+
+TEST(LimitsClaims, WhatGrowsDoesNotFade) {
+  Bench bench;
+  bench.plan.draws = 1;
+  bench.train = reached_after([](const std::string& norm, std::size_t width) {
+    return norm == "rmsnorm" ? 400 + 10.0 * static_cast<double>(width) : 400.0;
+  });
+  const Findings found = bench.find(brody_limits);
+  EXPECT_NE(claim_with(found, "majority fades").holds, Holds::yes);
+}
+
+// Trained language models whose held-out loss differs from LayerNorm's by so much, of three seeds.
+Judgement learned_normals(double difference, double spread) {
+  std::vector<TextEvidence> runs;
+  for (const std::string norm : {"layernorm", "project:1", "project:2"}) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      TextEvidence& run = runs.emplace_back();
+      run.id = {norm, seed};
+      for (const std::uint64_t step : {0, 800}) {
+        TextRow& row = run.rows.emplace_back();
+        row.step = step;
+        row.held_out.emplace().loss = step == 0 ? 9 : 6 + 0.1 * static_cast<double>(seed);
+        if (norm != "layernorm" && step > 0)
+          row.held_out->loss += difference + spread * (static_cast<double>(seed) - 2);
+      }
+    }
+  }
+  const PaperPlan plan;
+  const Executor executor(1);
+  Evidence evidence{plan, executor};
+  evidence.texts = runs;
+  return judge(brody_followups_lm(), evidence).claims.at(0);
+}
+
+TEST(FollowUpsInALanguageModel, AreAnsweredByPairedLosses) {
+  EXPECT_EQ(learned_normals(0.5, 0.01).verdict, "a higher loss than with the fixed normal 1");
+  EXPECT_EQ(learned_normals(-0.5, 0.01).verdict, "a lower loss than with the fixed normal 1");
+  EXPECT_EQ(learned_normals(0, 0.001).holds, Holds::answered);
+  EXPECT_NE(learned_normals(0, 0.001).verdict.find("the same loss"), std::string::npos);
+  EXPECT_EQ(learned_normals(0, 0.3).holds, Holds::open);
+}
+
+}  // namespace
+}  // namespace normscope
