@@ -108,7 +108,7 @@ def main():
             continue
         rows += 1
         page.row(number, cells[1], cells[2])
-    for known, kind in (("paper nothing", "part"), ("figure nothing", "figure"), ("Suite.Nothing", "test"),
+    for known, kind in (("paper nothing", "part"), ("figure nowhere-at-all", "figure"), ("Suite.Nothing", "test"),
                         ("keys --nothing", "option --nothing"), ("nothing", "command"), ("src/nothing.cc", "file")):
         if page.missing(known) != kind:
             page.wrong.append(f"`{known}` was taken for something that exists")
