@@ -116,11 +116,11 @@ Figure figure_5() {
   direction.points.push_back({v[0], v[1], v[2], "v, a unit vector of H"});
   const std::size_t count = images.points.size();
   panel.groups = {points, ones, images, direction};
-  figure.caption = fmt::format(
+  const std::string sentence = fmt::format(
       "The disc is H, the plane orthogonal to 1, with its normal. LayerNorm takes the {} points of M that are not multiples of 1 to {} points of H.",
       points.points.size(), count);
-  return {"fig5", "LayerNorm maps each plane through 1 to two points", "After Brody et al. (2023), Fig. 5.",
-          scatter_svg(figure), scatter_csv(figure)};
+  return {"fig5", "LayerNorm maps each plane through 1 to two points",
+          "After Brody et al. (2023), Fig. 5. " + sentence, scatter_svg(figure), scatter_csv(figure)};
 }
 
 Findings shown(const Evidence& evidence) {
