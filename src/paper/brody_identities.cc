@@ -90,7 +90,7 @@ Claim undefined() {
 
 // Points of a plane M in three dimensions, and where LayerNorm takes them.
 Figure figure_5() {
-  const double v[3] = {2 / std::sqrt(6.0), -1 / std::sqrt(6.0), -1 / std::sqrt(6.0)};
+  const double v[3] = {0, std::sqrt(0.5), -std::sqrt(0.5)};  // across the picture
   ScatterFigure figure;
   ScatterFigure::Panel& panel = figure.panels.emplace_back();
   panel.title = "The plane M through v and 1, and its image";

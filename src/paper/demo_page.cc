@@ -279,7 +279,7 @@ Claim both_are_enough() {
           },
           made),
       .why = written(
-          "In 2 dimensions LayerNorm leaves two points, ±(1, −1), and keys that share one are tied: {} are. Keys that differ by a positive factor and a multiple of 1 become equal ({} tied of those made for it), and a multiple of 1 becomes 0, which the others cover ({} unselectable). A head compares kW_K in its few dimensions, where none of this holds: see table1.",
+          "In 2 dimensions LayerNorm leaves two points, ±(1, −1), and keys that share one are tied: {} are. Keys that differ by a positive factor and a multiple of 1 become equal ({} tied of those made for it), and a multiple of 1 becomes 0, which the others cover ({} unselectable). A head compares kW_K in its few dimensions, of which this says nothing: see table1.",
           [](const Evidence& evidence) { return once<special>(evidence).plane.tied; },
           [](const Evidence& evidence) { return once<special>(evidence).made.tied; },
           [](const Evidence& evidence) { return once<special>(evidence).made.unselectable; }),
