@@ -105,8 +105,7 @@ Figure trend(std::span<const TextEvidence> runs, const TextRecipe& recipe) {
       trend_panel(runs, kWithoutScaling, "Without scaling: after the norm (Table 1)", after, kTable1),
       trend_panel(runs, kWithScaling, "With LayerNorm: before the norm (Table 2)", before, kTable2),
       trend_panel(runs, kWithScaling, "With LayerNorm: after the norm (Tables 1, 2)", after, kZeros),
-      trend_panel(runs, kWithScaling, "With LayerNorm: by projection and scaling alone",
-                  sphere, {}),
+      trend_panel(runs, kWithScaling, "With LayerNorm: by projection and scaling alone", sphere, {}),
       trend_panel(runs, kWithScaling, "With LayerNorm: in the heads, mean over heads", in_heads, {}),
       trend_panel(runs, kWithoutScaling, "Without scaling: in the heads, mean over heads", in_heads, {})};
   figure.caption =

@@ -248,9 +248,7 @@ Findings judge(const Exhibit& exhibit, const Evidence& evidence) {
 
 std::string paper_of(const PaperPart& part) {
   const std::string_view name = part.name;
-  return name == "beyond"                               ? "beyond"
-         : name.starts_with("wu") || name == "theorems" ? "wu2024"
-                                                        : "brody2023";
+  return name == "beyond" ? "beyond" : name.starts_with("wu") || name == "theorems" ? "wu2024" : "brody2023";
 }
 
 Findings judge(const PaperPart& part, const Evidence& evidence) {
