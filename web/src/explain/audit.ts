@@ -3,12 +3,13 @@ import { html } from '../kit/elements';
 import audit from './audit.json';
 import { link, note, paragraph, type Section } from './section';
 
+const columns = ['where', 'claim', 'published', 'verdict', 'measured'];
 const kinds: [kind: string, mark: string, words: string][] = [
-  ['holds', '✓', 'holds'],
-  ['holds only if', '±', 'holds under a condition'],
-  ['does not hold', '✗', 'does not hold'],
+  ['holds', '✓', 'hold'],
+  ['holds only if', '±', 'hold under a condition'],
+  ['does not hold', '✗', 'do not hold'],
   ['open', '?', 'not settled by this run'],
-  ['answered', '→', 'a question, answered'],
+  ['answered', '→', 'questions answered'],
 ];
 
 export const found: Section = {
@@ -28,7 +29,7 @@ export const found: Section = {
             'li',
             { 'data-testid': `audit-${kind.replaceAll(' ', '-')}`, 'data-kind': kind },
             html('span', { class: 'mark', 'aria-hidden': 'true' }, mark),
-            ` ${count} ${words}`,
+            ` ${words}: ${count}`,
           );
         }),
       ),
@@ -52,11 +53,11 @@ export const found: Section = {
         'tr',
         { 'data-kind': claim.kind },
         html('th', { scope: 'row' }, claim.where),
-        html('td', {}, claim.claim),
-        html('td', {}, claim.published),
+        html('td', { 'data-label': columns[1]! }, claim.claim),
+        html('td', { 'data-label': columns[2]! }, claim.published),
         html(
           'td',
-          { class: 'verdict-cell' },
+          { class: 'verdict-cell', 'data-label': columns[3]! },
           html(
             'span',
             { class: 'mark', 'aria-hidden': 'true' },
@@ -64,7 +65,7 @@ export const found: Section = {
           ),
           ` ${claim.verdict}`,
         ),
-        html('td', {}, claim.measured),
+        html('td', { 'data-label': columns[4]! }, claim.measured),
       ),
     );
     figure.append(
@@ -74,17 +75,7 @@ export const found: Section = {
         html(
           'table',
           { class: 'audit-table', 'data-testid': 'audit-table' },
-          html(
-            'thead',
-            {},
-            html(
-              'tr',
-              {},
-              ...['where', 'claim', 'published', 'verdict', 'measured'].map(words =>
-                html('th', { scope: 'col' }, words),
-              ),
-            ),
-          ),
+          html('thead', {}, html('tr', {}, ...columns.map(words => html('th', { scope: 'col' }, words)))),
           html('tbody', {}, ...rows),
         ),
       ),

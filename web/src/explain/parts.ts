@@ -139,7 +139,7 @@ export function certificate(key: number, testid: string): Part {
             ),
           ),
           formula(
-            `so its score is the same mixture, ${shown(scores[key]!)}, and never above the highest, ${shown(scores[highest]!)}`,
+            `so its score is the same mixture, ${shown(scores[key]!)}`,
             row(
               scoreSymbol(key),
               operator('='),
@@ -150,10 +150,16 @@ export function certificate(key: number, testid: string): Part {
               ),
               operator('='),
               ofKey(key, number(scores[key]!)),
+            ),
+          ),
+          formula(
+            `which is below ${shown(scores[highest]!)}, the score of ${nameOf(highest)}`,
+            row(
+              scoreSymbol(key),
               operator('<'),
-              ofKey(highest, number(scores[highest]!)),
-              operator('='),
               scoreSymbol(highest),
+              operator('='),
+              ofKey(highest, number(scores[highest]!)),
             ),
           ),
         );

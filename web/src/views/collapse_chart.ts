@@ -41,7 +41,7 @@ export interface ChartOptions {
 
 const font = 12;
 const left = 58,
-  right = 14,
+  right = 24, // half of a label at the end of the axis
   panelGap = 16,
   axisHeight = 40;
 
