@@ -17,7 +17,8 @@
 // and the covers are those of decide_keys, and the margin of what is not selectable is 0. Elsewhere floating
 // point proposes a query or weights and an error bound accepts them; a margin so near 0 that no bound tells
 // its sign is undecided. Queries that score all keys alike count only where offsets or the ball's place
-// matter.
+// matter. Below full rank (keys.h, the rank policy) verdicts and margins are those of the keys' places in their
+// flat; largest weights and their bounds hold for the keys as given.
 #include <cstddef>
 #include <optional>
 #include <span>

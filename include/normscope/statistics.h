@@ -74,8 +74,8 @@ RatioInterval mean_ratio(std::span<const double> a, std::span<const double> b);
 // Points of a curve are no independent draws, so that the scatter about the line is no measure of its
 // uncertainty: that comes from the slopes of several samples.
 double line_slope(std::span<const double> y);
-// Share of `hits` in `count` independent trials with Wilson's 95 % interval, which also serves shares near 0
-// and 1. No trial: all NaN.
+// Share of `hits` in `count` independent trials with Clopper and Pearson's 95 % interval, which covers with at least
+// that whatever the share is. No trial: all NaN.
 Interval share_interval(std::size_t hits, std::size_t count);
 
 // Spearman's, of as many values each, ties sharing their mean rank; NaN of fewer than two, or if all are equal.

@@ -637,7 +637,7 @@ class RankShare(Fields):
     rank: int  # of the tokens after the last layer
     starts: int  # starts that settled there
     share: float  # of these in all
-    low: float  # lower end of Wilson's 95 % interval of the share
+    low: float  # lower end of Clopper and Pearson's 95 % interval of the share
     high: float  # its upper end
 
 

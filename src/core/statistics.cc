@@ -1,8 +1,8 @@
 #include "normscope/statistics.h"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -153,15 +153,15 @@ double line_slope(std::span<const double> y) {
   return products / squares;
 }
 
+// Clopper and Pearson's: P(Bin(n, low) ≥ hits) and P(Bin(n, high) ≤ hits) are half of what may be missed each. By the
+// incomplete beta function the ends are its inverses.
 Interval share_interval(std::size_t hits, std::size_t count, double level) {
-  const double z = boost::math::quantile(boost::math::normal(), (1 + level) / 2);
   if (count == 0) return {count, kUnknown, kUnknown, kUnknown};
-  const auto n = static_cast<double>(count);
-  const double share = static_cast<double>(hits) / n, scale = 1 / (1 + z * z / n);
-  const double centre = scale * (share + z * z / (2 * n));
-  const double reach = scale * z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
-  // At a share of 0 or 1 the interval ends there; rounding must not put it beside.
-  Interval result{count, share, hits == 0 ? 0 : centre - reach, hits == count ? 1 : centre + reach};
+  const auto n = static_cast<double>(count), x = static_cast<double>(hits);
+  const double missed = (1 - level) / 2;
+  const double low = hits == 0 ? 0 : boost::math::ibeta_inv(x, n - x + 1, missed),
+               high = hits == count ? 1 : boost::math::ibetac_inv(x + 1, n - x, missed);
+  Interval result{count, x / n, low, high};
   if (count == 2) {
     result.first = hits > 0 ? 1 : 0;
     result.second = hits > 1 ? 1 : 0;

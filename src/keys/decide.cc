@@ -674,7 +674,9 @@ class SetDecider {
     const LargestWeight weight = weights.largest(i, *placed_.options.query_norm, start, kWeightGap);
     const double noise =
         in_frame ? std::exp(2 * *placed_.options.query_norm *
-                            (placed_.hull.noise + 2 * placed_.frame.point_error * placed_.hull.unit))
+                            (placed_.hull.noise +
+                             placed_.hull.unit * (2 * placed_.frame.point_error +
+                                                  placed_.hull.length_error * placed_.frame.largest_norm)))
                  : 1;
     // Scores beyond the range of doubles leave nothing to tell.
     key.max_weight = weight.attained >= 0 ? weight.attained / noise : 0.0;

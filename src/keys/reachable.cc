@@ -342,6 +342,9 @@ class ReachableDecider {
       offsets[j] = from[rank] * unit;
     }
     const WeightSearch weights(points.view(), offsets);
+    // Scores in the frame are those of the keys but for their rounding and what the hull leaves out, of which a query of the
+    // ball can make something, too.
+    const double apart = std::exp(scored_.score_error * unit + 2 * queries_.radius * placed_.hull.noise);
     in_pieces([&](std::span<const std::size_t> keys) {
       std::vector<double> start(rank);
       for (const std::size_t k : keys) {
@@ -353,8 +356,8 @@ class ReachableDecider {
                             witness.empty() ? std::span<const double>{} : std::span<const double>(start),
                             *options_.weight_gap);
         for (const std::size_t i : members) {
-          set.keys[i].max_weight = weight.attained;
-          set.keys[i].max_weight_bound = weight.bound;
+          set.keys[i].max_weight = weight.attained / apart;
+          set.keys[i].max_weight_bound = std::min(1.0, weight.bound * apart);
           if (!options_.certificates) set.keys[i].witness.clear();
         }
       }

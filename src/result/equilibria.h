@@ -57,7 +57,7 @@ struct RankShare {
     visit("rank", self.rank, "of the tokens after the last layer");
     visit("starts", self.starts, "starts that settled there");
     visit("share", self.share, "of these in all", {.low = 0, .high = 1});
-    visit("low", self.low, "lower end of Wilson's 95 % interval of the share", {.finite = true});
+    visit("low", self.low, "lower end of Clopper and Pearson's 95 % interval of the share", {.finite = true});
     visit("high", self.high, "its upper end", {.finite = true});
   }
 };

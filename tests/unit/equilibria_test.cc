@@ -11,7 +11,6 @@
 
 #include "normscope/error.h"
 #include "normscope/random.h"
-#include "normscope/statistics.h"
 #include "paper/part.h"
 #include "report/equilibria_page.h"
 #include "unit/markup.h"
@@ -389,16 +388,6 @@ TEST(Equilibria, WrongCallsAreSentences) {
   EXPECT_THROW(equilibrium(2, 2, 2, std::vector<int>{1, 0}), InputError);
   EXPECT_THROW(final_ranks({2, 2, 2, 0, 10, 0}, executor), InputError);
   EXPECT_THROW(final_ranks({2, 2, 2, 1, 1, 0}, executor), InputError);
-}
-
-TEST(ShareInterval, IsWilsons) {
-  const Interval some = share_interval(10, 100);
-  EXPECT_NEAR(some.low, 0.05522914, 1e-7);
-  EXPECT_NEAR(some.high, 0.17436566, 1e-7);
-  EXPECT_EQ(share_interval(0, 10).low, 0);
-  EXPECT_EQ(share_interval(10, 10).high, 1);
-  EXPECT_NEAR(share_interval(0, 10).high, 0.27753279, 1e-7);
-  EXPECT_TRUE(std::isnan(share_interval(0, 0).mean));
 }
 
 EquilibriaRun small_run() {

@@ -11,8 +11,10 @@
 
 #include "normscope/error.h"
 #include "normscope/random.h"
+#include "normscope/tensor_file.h"
 #include "support/key_sets.h"
 #include "support/message.h"
+#include "support/paths.h"
 
 namespace normscope {
 namespace {
@@ -324,6 +326,26 @@ TEST(Reachable, KeysOfLowerRankAreDecidedInTheirHull) {
   for (std::size_t i = 0; i < 40; ++i) {
     EXPECT_EQ(set.keys[i].verdict, inside.keys[i].verdict);
     EXPECT_NEAR(set.keys[i].margin, inside.keys[i].margin, 1e-10);
+  }
+}
+
+TEST(Reachable, LargestWeightsBelowFullRankHoldForTheKeysAsGiven) {
+  // Float16, nearly zero-sum: what rounding left along 1 moves scores by a tenth at this norm.
+  const Tensor tensor = TensorFile::open(source_path() + "/tests/golden/keys/weight_bound_f16.npy").read();
+  const Matrix<double> keys(tensor.shape[0], tensor.shape[1], tensor.values);
+  ReachableOptions options;
+  options.unit_roundoff = 0x1p-11;
+  options.weight_gap = 1e-6;
+  const ReachableSet set = decide_reachable(keys.view(), {}, {{}, 100}, options, Executor(1));
+  ASSERT_EQ(set.rank, 3u);
+  for (const double along : {50.0, -50.0}) {  // of norm 100
+    const std::vector<double> query(4, along);
+    double sum = 0;
+    for (std::size_t j = 0; j < keys.rows(); ++j) sum += std::exp(score(keys, {}, query, j));
+    for (std::size_t i = 0; i < keys.rows(); ++i) {
+      EXPECT_LE(std::exp(score(keys, {}, query, i)) / sum, *set.keys[i].max_weight_bound) << i;
+      EXPECT_LE(*set.keys[i].max_weight, *set.keys[i].max_weight_bound) << i;
+    }
   }
 }
 

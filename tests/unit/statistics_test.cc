@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/levels.h"
 #include "normscope/random.h"
 
 namespace normscope {
@@ -170,6 +171,43 @@ TEST(RatioInterval, OfThousandsOfSeedsHasAnEnd) {
   // By the normal approximation, 1501 ± 1.96·√3001/2.
   EXPECT_NEAR(interval.low, 1501 - 53.7, 2);
   EXPECT_NEAR(interval.high, 1501 + 53.7, 2);
+}
+
+TEST(ShareInterval, IsClopperAndPearsons) {
+  const Interval some = share_interval(10, 100);  // qbeta(0.025, 10, 91), qbeta(0.975, 11, 90)
+  EXPECT_NEAR(some.low, 0.0490046892, 1e-9);
+  EXPECT_NEAR(some.high, 0.1762225978, 1e-9);
+  EXPECT_EQ(some.mean, 0.1);
+  EXPECT_EQ(share_interval(0, 10).low, 0);
+  EXPECT_NEAR(share_interval(0, 10).high, 1 - std::pow(0.025, 0.1), 1e-12);
+  EXPECT_EQ(share_interval(10, 10).high, 1);
+  EXPECT_TRUE(std::isnan(share_interval(0, 0).mean));
+}
+
+double probability_of(std::size_t hits, std::size_t count, double share) {
+  const auto n = static_cast<double>(count), x = static_cast<double>(hits);
+  return std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) + x * std::log(share) +
+                  (n - x) * std::log1p(-share));
+}
+
+// Intervals that share 5 % must not miss more than theirs. Those that are right on average (Wilson's) cover with 84 % at 95 %,
+// and with 95 % at 99.9 %, where shares are small.
+TEST(ShareInterval, CoversEveryShareAtItsLevel) {
+  for (const double level : {0.95, 0.99, 0.999}) {
+    for (const std::size_t count : {10UL, 100UL, 1000UL}) {
+      std::vector<Interval> intervals;
+      for (std::size_t hits = 0; hits <= count; ++hits)
+        intervals.push_back(share_interval(hits, count, level));
+      for (const double expected : {0.005, 0.05, 0.1, 0.17, 0.5, 1.0, 3.0, 5.0}) {  // hits
+        const double share = expected / static_cast<double>(count);
+        double covered = 0;
+        for (std::size_t hits = 0; hits <= count; ++hits)
+          if (intervals[hits].low <= share && share <= intervals[hits].high)
+            covered += probability_of(hits, count, share);
+        EXPECT_GE(covered, level - 1e-9) << level << ' ' << count << ' ' << share;
+      }
+    }
+  }
 }
 
 TEST(RankCorrelation, IsSpearmans) {
