@@ -76,7 +76,7 @@ test('Search finds headings before texts, by keyboard alone, and asks for no net
   await there.keyboard.press('Enter');
   await there.waitForURL(/keys\.html#score-offsets$/);
   await there.locator('#search').fill('zzqx<b>');
-  assert.match(await there.locator('#found-none').textContent(), /Nothing is found for “zzqx<b>”/);
+  await there.locator('#found-none', { hasText: 'Nothing is found for “zzqx<b>”' }).waitFor();
   assert.equal(await there.locator('#found-none b').count(), 0);
   await there.keyboard.press('Escape');
   assert.equal(await there.locator('#found-none').isVisible(), false);

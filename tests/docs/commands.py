@@ -260,7 +260,7 @@ SENTIMENT_CALLS = [f"--data reviews.tsv {SMALL_REVIEWS} --steps 10 --norm none,l
                    f"--corpus grammar {SMALL_REVIEWS} --steps 4 --test-texts 20",
                    (f"--data reviews.tsv {SMALL_REVIEWS} --steps 10 --learning-rate 1e38", 1)]
 PAPER_CALLS = ["--only fig1ab --seeds 1 --steps 5 --out fig1", "--resume fig1",
-               "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2", "--only fig4,table4 --seeds 1 --text-steps 1 --out text-parts",
+               "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2", f"--only fig4,table4 --seeds 1 --text-steps 1 --test-text {ROOT}/docs/theory.md --out text-parts",
                "--only wu9 --models none --budget 2m --out pieces", "--only wu9 --models none --pieces pieces/pieces.jsonl --out again"]
 MASK_CALLS = ["full onesided:1 --n 4", "self --n 3"]
 COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 2 --no-spectrum --norm unit --value orthogonal",
