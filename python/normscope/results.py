@@ -9,7 +9,9 @@ from . import _core
 
 # Figures of a notebook cell, and rows of its tables; beyond that the page is for `report`.
 _MOST_MARKUP, _MOST_ROWS = 3_000_000, 20
-_CELL_STYLE = ".normscope figure{margin:0} .normscope svg{max-width:100%;height:auto}"  # within the cell, however narrow
+# Within the cell, however narrow.
+_CELL_STYLE = (".normscope figure{margin:0} .normscope svg{max-width:100%;height:auto} "
+               ".normscope table{display:block;overflow-x:auto;font-size:85%}")
 
 
 def _short(value, most=60):

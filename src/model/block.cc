@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/gemm.h"
 #include "model/block_kernels.h"
@@ -97,11 +99,25 @@ struct Projected {
   MatrixView<T> query, key, value;
 };
 
+// Of rows that enter equal, all that leave are as the first. A library rounds a row by where it lies, and keys of equal tokens that differ
+// by rounding alone would have verdicts of their own.
+template <class T>
+void share_equal_rows(MatrixView<const T> in, MatrixView<T> out) {
+  std::unordered_map<std::string_view, std::size_t> first;
+  for (std::size_t i = 0; i < in.rows; ++i) {
+    const std::string_view bytes(reinterpret_cast<const char*>(in[i].data()), in[i].size_bytes());
+    const auto [found, fresh] = first.try_emplace(bytes, i);
+    if (!fresh) std::copy(out[found->second].begin(), out[found->second].end(), out[i].begin());
+  }
+}
+
 // Queries, keys and values of h, side by side.
 template <class T>
 Projected<T> project(const BlockSpec& spec, const BlockWeights<T>& weights, MatrixView<const T> h,
                      MatrixView<T> qkv) {
   linear(h, weights.query_key_value, weights.query_key_value_bias, qkv);
+  if (spec.relative.buckets > 0)
+    share_equal_rows<T>(h, qkv);  // elsewhere tokens hold their positions, or are turned by them
   const Projected<T> parts(spec, qkv);
   for (const auto& [part, heads] :
        {std::pair(parts.query, spec.heads), std::pair(parts.key, spec.key_head_count())}) {

@@ -23,6 +23,16 @@ class Live(unittest.TestCase):
                 self.assertEqual(decided.verdicts, letters, f"{family} {place}")
             self.assertEqual(len([place for place in recorded["live"] if "head" in place]), 4, family)
 
+    def test_equal_tokens_have_equal_keys(self):
+        """Where no position is part of them, which is T5's first layer."""
+        for family in ("t5", "mt5", "umt5"):
+            model = normscope.open_model(RECORDED / family)
+            for length in (5, 16, 30):
+                passed = model.forward([7, 9] * length, trace="all")
+                for point in ("query", "key", "value"):
+                    values = passed[f"layer.0.attn.{point}"]
+                    self.assertTrue((values[::2] == values[0]).all() and (values[1::2] == values[1]).all(), f"{family} {point}")
+
 
 if __name__ == "__main__":
     unittest.main()
