@@ -52,6 +52,7 @@ __all__ = [
     'load_run',
     'mask',
     'norm',
+    'norm_identities',
     'open_model',
     'paper',
     'results',
