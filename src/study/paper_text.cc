@@ -173,6 +173,13 @@ std::vector<std::uint64_t> snapshot_steps(const LanguagePlan& plan) {
   return steps;
 }
 
+// Models with learned normals run in their training only.
+bool can_be_looked_at(const TextRun& run) {
+  const auto slots = parameter_slots(run.spec);
+  return std::none_of(slots.begin(), slots.end(),
+                      [](const ParameterSlot& slot) { return slot.name.ends_with(".normals"); });
+}
+
 // None if there is no such file, or it cannot be ours or is of another number of windows.
 std::optional<ModelTally> read_snapshot(const fs::path& file, std::size_t windows, const Executor& executor) {
   const std::string text = from_first(executor, [&] {
@@ -405,7 +412,9 @@ PaperText paper_language(const PaperPlan& paper, const fs::path& directory, cons
   if (unseen) fs::remove_all(directory);
   const auto look = [&](std::span<const TextRun> runs, const RunDirectory* kept) {
     for (const TextRun& run : runs) {
-      if (run.trouble || std::find(steps.begin(), steps.end(), run.step) == steps.end()) continue;
+      if (run.trouble || !can_be_looked_at(run) ||
+          std::find(steps.begin(), steps.end(), run.step) == steps.end())
+        continue;
       const std::string file = file_of(run.id, run.step);
       const auto& windows = windows_at(run.step);
       if (read_snapshot(directory / file, windows.size(), context.executor)) continue;
@@ -460,7 +469,7 @@ void mark_sentences(PaperText& text, const PaperPlan& plan, const std::string& l
   const Tell progress = context.step(label, "sentences").progress;
   const auto runs = text.training.runs();
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    if (runs[r].trouble) continue;
+    if (runs[r].trouble || !can_be_looked_at(runs[r])) continue;
     const auto model = trained_model(runs[r].spec, runs[r].parameters);
     text.runs[r].marked = mark_sentences(*model, sentences.all, context.executor);
     progress((r + 1) * sentences.all.size(), runs.size() * sentences.all.size());

@@ -69,6 +69,43 @@ TEST(WuClaims, OneSampleHasNoIntervalAndLeavesEverythingOpen) {
   }
 }
 
+// Under which masks skips keep tokens apart is what the curves say.
+TEST(WuClaims, SkipsAreToldMaskByMask) {
+  const auto left = [](std::vector<std::string> together) -> RunCollapse {
+    return [together](const std::string&, const std::vector<CollapseCase>& cases,
+                      const CollapseSettings& settings) {
+      std::vector<CollapseCurve> curves;
+      for (const CollapseCase& each : cases) {
+        CollapseCurve& curve = curves.emplace_back();
+        curve.group = each.group;
+        curve.name = each.name;
+        const bool collapses = std::find(together.begin(), together.end(), each.name) != together.end();
+        TokenMeasures measures;
+        measures.norm = 1;
+        measures.relative = measures.mu = 0.5;
+        curve.layers.assign(1, std::vector<TokenMeasures>(settings.samples, measures));
+        measures.relative = measures.mu = collapses ? 1e-4 : 0.3;
+        curve.layers.resize(settings.layers + 1, std::vector<TokenMeasures>(settings.samples, measures));
+        curve.rate.samples.assign(settings.samples, 1);
+      }
+      return curves;
+    };
+  };
+  const auto told = [&](std::vector<std::string> together) {
+    const Findings part = found_by(wu_fig2, 3, left(std::move(together)));
+    return std::find_if(part.claims.begin(), part.claims.end(),
+                        [](const Judgement& claim) { return claim.claim.starts_with("Do skip connections"); })
+        ->verdict;
+  };
+  EXPECT_EQ(told({}), "yes, over 12 layers");
+  EXPECT_EQ(
+      told({"full", "causal"}),
+      "under window:1, onesided:1, not under full, causal: less than a hundredth is left after 12 layers");
+  EXPECT_EQ(
+      told({"window:1"}),
+      "under full, causal, onesided:1, not under window:1: less than a hundredth is left after 12 layers");
+}
+
 TEST(WuClaims, NothingIsSaidOfPretrainedModelsWithoutOne) {
   const Findings found = found_by(wu_fig9, 1);
   ASSERT_EQ(found.claims.size(), 2u);
