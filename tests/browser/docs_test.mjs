@@ -75,6 +75,9 @@ test('Search finds headings before texts, by keyboard alone, and asks for no net
   assert.equal(await there.locator('#found li[aria-selected="true"]').count(), 1);
   await there.keyboard.press('Enter');
   await there.waitForURL(/keys\.html#score-offsets$/);
+  await there.locator('#score-offsets').waitFor();
+  const top = await there.locator('#score-offsets').evaluate(element => element.getBoundingClientRect().top);
+  assert.ok(top >= 40 && top < 160, `the heading is at ${top}`);
   await there.locator('#search').fill('zzqx<b>');
   await there.locator('#found-none', { hasText: 'Nothing is found for “zzqx<b>”' }).waitFor();
   assert.equal(await there.locator('#found-none b').count(), 0);

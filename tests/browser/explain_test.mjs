@@ -1,5 +1,6 @@
 // The explanation, section by section: what it says, what it can be asked, and that everyone can reach it.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -230,6 +231,7 @@ test('Masks, equilibria and training answer, and the published values are marked
   await page.waitForFunction(() => /Step [1-9]/.test(document.querySelector('[data-testid="majority-verdict"]').textContent));
   await page.getByTestId('majority-train').click();
   await goTo(page, 'audit');
+  execFileSync('python3', ['-B', path.join(source, 'scripts/page-audit'), '--check']); // what docs/reproduction.json says
   const audit = JSON.parse(readFileSync(path.join(source, 'web/src/explain/audit.json'), 'utf8'));
   assert.equal(await page.getByTestId('audit-table').locator('tbody tr').count(), audit.claims.length);
   assert.match(await page.getByTestId('section-audit').textContent(), new RegExp(audit.commit));

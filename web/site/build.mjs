@@ -48,6 +48,14 @@ const shortTitles = new Map([
   ['CHANGELOG.md', 'Changes'],
 ]);
 
+// Of a PNG or an SVG of ours.
+function sizeOf(picture) {
+  const bytes = readFileSync(picture);
+  if (picture.endsWith('.png')) return [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
+  const found = /^<svg [^>]*?width="([\d.]+)" height="([\d.]+)"/.exec(bytes.toString('utf8', 0, 400));
+  return found ? [found[1], found[2]] : undefined;
+}
+
 const addressOf = file =>
   file === 'README.md' ? 'index.html' : path.basename(file, '.md').toLowerCase().replaceAll(' ', '-') + '.html';
 
@@ -77,7 +85,11 @@ class Site {
 }
 
 function markdownPage(site, file, group) {
-  const { html, title, headings } = render(read(file), target => site.place(file, target));
+  const { html, title, headings } = render(
+    read(file),
+    target => site.place(file, target),
+    target => sizeOf(path.join(root, path.dirname(file), target)),
+  );
   return site.add({ file, address: addressOf(file), title: shortTitles.get(file) ?? title, group, html, headings });
 }
 

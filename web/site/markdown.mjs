@@ -43,8 +43,8 @@ const codeLabels = {
 };
 
 // Returns { html, title, headings: [{ level, text, anchor }] }. rewrite: from the target of a link, or of a picture, to where it
-// is in the site.
-export function render(source, rewrite) {
+// is in the site. sizeOf: width and height of a picture, if they are known.
+export function render(source, rewrite, sizeOf = () => undefined) {
   const md = new MarkdownIt({ html: false, linkify: false, typographer: false });
   const headings = [],
     taken = new Map();
@@ -84,9 +84,12 @@ export function render(source, rewrite) {
     tokens[i].attrSet('href', rewrite(tokens[i].attrGet('href')));
     return self.renderToken(tokens, i, options);
   };
-  md.renderer.rules.image = (tokens, i) =>
-    `<img src="${escape(rewrite(tokens[i].attrGet('src')))}" alt="${escape(tokens[i].content)}" loading="lazy">`;
-
+  // With its size, or what stands below would move when it comes.
+  md.renderer.rules.image = (tokens, i) => {
+    const source = tokens[i].attrGet('src'),
+      size = sizeOf(source);
+    return `<img src="${escape(rewrite(source))}" alt="${escape(tokens[i].content)}"${size ? ` width="${size[0]}" height="${size[1]}"` : ''} loading="lazy">`;
+  };
   // k_i, W_V, d_QK: a letter with an index, in words, not in code.
   md.renderer.rules.text = (tokens, i) =>
     escape(tokens[i].content).replace(
