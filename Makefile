@@ -53,6 +53,7 @@ campaign:
 # TASK: one folder of bench/ only. Installs the competitors, which nothing else needs.
 bench:
 	@$(packages) build test bench
+	@scripts/bench-venv
 	@BENCH=ON scripts/build release bench normscope_cli normscope_python
 	@scripts/run-benchmarks $(TASK)
 

@@ -85,8 +85,9 @@ class Comparison {
     const Question question{keys.view(), sample, call_.passes};
 
     std::vector<Answer> answers;
-    for (const auto ask : {ask_normscope, ask_normscope_margins, ask_openblas, ask_clp_membership,
-                           ask_clp_chebyshev, ask_highs_membership, ask_highs_chebyshev, ask_qhull})
+    for (const auto ask :
+         {ask_normscope, ask_normscope_margins, ask_openblas, ask_clp_membership, ask_clp_chebyshev,
+          ask_highs_membership, ask_highs_chebyshev, ask_qhull, ask_extremalrays})
       answers.push_back(ask(question));
     const Answer& ours = answers[0];
     const auto selectable =

@@ -52,7 +52,8 @@ Answer ask_clp_chebyshev(const Question& question);
 // Its leaner relative: are there λ ≥ 0 with Σ λ_j = 1, Σ λ_j (k_j − k_i) = 0? d + 1 rows in place of n − 1.
 Answer ask_highs_membership(const Question& question);
 Answer ask_clp_membership(const Question& question);
-Answer ask_qhull(const Question& question);  // all vertices at once
+Answer ask_qhull(const Question& question);         // all vertices at once
+Answer ask_extremalrays(const Question& question);  // the same
 // Forms K·Kᵀ and decides nothing, but a key that has the highest score under q = k_i must be selectable.
 Answer ask_openblas(const Question& question);
 
