@@ -644,6 +644,29 @@ TEST(RankPolicy, OuterProductsOfDoublesLieOnALineHoweverManyTheirDimensions) {
   }
 }
 
+// The second factor leaves some column near 0 in every key, which carries the rounding of far larger terms. That may be a
+// direction of its own; what is left in the others is none.
+TEST(RankPolicy, AColumnThatCancelsInProductsOfThreeLeavesTheOthersRounding) {
+  constexpr std::size_t n = 20, d = 64, between = 100;
+  KeyOptions options;
+  options.margins = Margins::bound;
+  options.certificates = false;
+  int on_a_line = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed, 3);
+    const Matrix<double> z = gaussian(random, n, 1), q = gaussian(random, 1, between),
+                         w = gaussian(random, between, d);
+    Matrix<double> keys(n, d);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t k = 0; k < between; ++k)
+        for (std::size_t c = 0; c < d; ++c) keys(i, c) += z(i, 0) * q(0, k) * w(k, c);
+    const KeySet set = decide(keys, {}, options);
+    EXPECT_LE(set.rank, 2u) << "seed " << seed;
+    on_a_line += set.rank == 1 ? 1 : 0;
+  }
+  EXPECT_GE(on_a_line, 36);
+}
+
 TEST(RankPolicy, KeysThatRepeatHaveNoMoreRankThanDistinctOnes) {
   for (const auto& [n, d, distinct] :
        {std::tuple<std::size_t, std::size_t, std::size_t>{5, 48, 2}, {40, 24, 2}, {64, 64, 22}}) {
