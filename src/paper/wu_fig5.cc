@@ -102,7 +102,7 @@ Claim first_token() {
           "Token 1 sees itself only: (x, y) becomes a multiple of (x, y + wtx), at a distance of about 1/(wt)." +
           when([](const Evidence& evidence)
                    -> Answer { return once<arrival>(evidence).starts < evidence.dynamics.starts; },
-               written(" Those that are not there yet start with |x| ≤ {:.2g}, and the other way round.",
+               written(" Those that are not there yet start with |x| ≤ {:.2g}.",
                        of(once<arrival>, &Arrival::furthest))),
       .holds = above(arrived, nearly_all, "share of starts that arrive"),
       .topic = "dynamics"};

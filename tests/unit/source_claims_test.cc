@@ -152,7 +152,7 @@ TrainMajority reached_after(std::function<double(const std::string& norm, std::s
               MajorityRow& row = run.rows.emplace_back();
               row.step = step;
               row.train_loss = loss;
-              row.angle_mean = 20 + static_cast<double>(settings.dimension + seed % 2) / 4;
+              row.angle_mean = step == 0 ? 80 : 20 + static_cast<double>(settings.dimension + seed % 2) / 4;
             }
             run.step = 2000;
           }
