@@ -32,12 +32,21 @@ std::vector<double> witness(const PlacedKeys& set, std::span<const double> frame
   return along_hull ? set.hull.query(query) : set.hull.kept_query(query);
 }
 
-bool wins(const PlacedKeys& set, std::span<const double> query, std::size_t key) {
+// A key that scores no lower than this one under the query, `suspect` if that does; kNone: this one wins.
+std::size_t winner(const PlacedKeys& set, std::span<const double> query, std::size_t key,
+                   std::size_t suspect = kNone) {
+  const auto beats = [&](std::size_t k) {
+    return exact_score_difference_sign(query, set.keys, set.offsets, set.groups.first[key],
+                                       set.groups.first[k]) <= 0;
+  };
+  if (suspect != kNone && beats(suspect)) return suspect;
   for (std::size_t k = 0; k < set.groups.first.size(); ++k)
-    if (k != key && exact_score_difference_sign(query, set.keys, set.offsets, set.groups.first[key],
-                                                set.groups.first[k]) <= 0)
-      return false;
-  return true;
+    if (k != key && beats(k)) return k;
+  return kNone;
+}
+
+bool wins(const PlacedKeys& set, std::span<const double> query, std::size_t key) {
+  return winner(set, query, key) == kNone;
 }
 
 bool ties_exactly(const PlacedKeys& set, std::span<const double> query, std::size_t key,
@@ -76,16 +85,24 @@ void take_witness(const PlacedKeys& set, const ExactVerdict& exact, const std::v
   if (!widest.empty() && passes(widest)) return;
   const std::vector<Rational> query = exact_query(exact, set.exact_points(), set.exact_offsets, key);
   if (passes(query)) return;
+  const std::vector<double> nearest = rounded_query(set, query);
   if (!tied && set.exact_offsets.empty()) {  // with offsets multiples are other queries
     Random random(key);
-    std::vector<Rational> multiple = query;
+    const Rational scale = power_of_two_below(query);
+    std::vector<double> rest(set.keys.cols, 0.0);
+    for (std::size_t c = 0; c < query.size(); ++c)
+      rest[set.hull.kept[c]] =
+          Rational(query[c] / scale - rational(nearest[set.hull.kept[c]])).convert_to<double>();
+    std::size_t rival = kNone;  // that beat the last one: it is asked first
     for (int attempt = 0; attempt < kTries; ++attempt) {
-      const Rational factor = random.bits32() | 1U;
-      for (std::size_t c = 0; c < query.size(); ++c) multiple[c] = query[c] * factor;
-      if (passes(multiple)) return;
+      const double factor = random.bits32() | 1U;
+      for (std::size_t c = 0; c < nearest.size(); ++c)
+        result.witness[c] = std::fma(nearest[c], factor, rest[c] * factor);
+      rival = winner(set, result.witness, key, rival);
+      if (rival == kNone) return;
     }
   }
-  result.witness = rounded_query(set, query);
+  result.witness = nearest;
   result.exact_witness.assign(set.keys.cols, "0");
   for (std::size_t c = 0; c < query.size(); ++c) result.exact_witness[set.hull.kept[c]] = query[c].str();
 }

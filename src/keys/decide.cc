@@ -499,6 +499,7 @@ class SetDecider {
   Found look_closer(std::size_t key, Found found) const {
     Found closer = search_from_own_place(placed_, key, distinct_.size(), placed_.options.margins, found.hint);
     if (closer.kind == Found::Kind::unselectable) return closer;
+    const bool closer_widest = closer.widest;
     const double at_most = found.at_most > 0 && closer.at_most > 0 ? std::min(found.at_most, closer.at_most)
                                                                    : std::max(found.at_most, closer.at_most);
     if (!closer.hint.empty()) found.hint = closer.hint;
@@ -508,7 +509,7 @@ class SetDecider {
     }
     found.at_most = at_most;
     if (found.kind != Found::Kind::selectable) return found;
-    found.widest = found.margin >= kWidestShare * at_most;
+    found.widest = found.margin >= (closer_widest ? kLastWidestShare : kWidestShare) * at_most;
     if (found.widest && placed_.options.margins == Margins::exact && found.margin < kClosed * at_most) {
       found = best_known(key, std::move(found));
       found.widest = true;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "keys/panels.h"
+#include "keys/wide.h"
 
 namespace normscope {
 namespace {
@@ -597,6 +598,16 @@ int exact_score_difference_sign(std::span<const double> query, MatrixView<const 
   const double error = size * static_cast<double>(query.size() + 4) * 0x1p-52 + 1e-290;
   if (sum > error) return 1;
   if (sum < -error) return -1;
+  // Then in wide numbers, where nothing underflows or overflows on the way.
+  if (size > 1e-200 && size < 1e200) {
+    Wide wide;
+    for (std::size_t c = 0; c < query.size(); ++c)
+      wide = wide + wide_difference(keys(i, c), keys(j, c)) * query[c];
+    if (!offsets.empty()) wide = wide + wide_difference(offsets[i], offsets[j]);
+    const double wide_error = size * static_cast<double>(query.size() + 4) * 4 * kWideError + 1e-250;
+    if (wide.high > wide_error) return 1;
+    if (wide.high < -wide_error) return -1;
+  }
   Rational exact = 0;
   for (std::size_t c = 0; c < query.size(); ++c)
     exact += rational(query[c]) * (rational(keys(i, c)) - rational(keys(j, c)));

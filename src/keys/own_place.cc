@@ -79,7 +79,9 @@ class Nearest {
   const double* panel(std::size_t key) const {
     return directions_.points.panel(key / Panels::kWidth) + Panels::kWidth + key % Panels::kWidth;
   }
-  double counted(std::size_t key) const { return key == kRay ? 0 : panel(key)[dimension_ * Panels::kWidth]; }
+  double counted(std::size_t key) const { return key == kRay ? 0 : directions_.counts[key]; }
+  // What it has to count at least.
+  double wanted(std::size_t key) const { return panel(key)[dimension_ * Panels::kWidth]; }
   void take_point(std::size_t key) {
     if (key == kRay) {
       std::fill(point_.begin(), point_.end(), 0.0);
@@ -320,9 +322,9 @@ class Nearest {
     std::size_t rival = kNone;
     double lowest = 0;
     for_scores([&](std::size_t key, double score) {
-      if (score - enough * distance * counted(key) > error_) return;
+      if (score - enough * distance * wanted(key) > error_) return;
       const Wide exact = -dot(wide(key), wide_query_);
-      const double above = (exact - Wide{enough * distance, 0} * counted(key)).high;
+      const double above = (exact - Wide{enough * distance, 0} * wanted(key)).high;
       if (above < lowest) rival = key, lowest = above;
     });
     return rival;
@@ -416,7 +418,7 @@ double scaled_by(double value, int exponent) {
 
 }  // namespace
 
-Directions directions_from(const PlacedKeys& set, std::size_t key, std::size_t count) {
+Directions directions_from(const PlacedKeys& set, std::size_t key, std::size_t count, double least_count) {
   const MatrixView<const double> points = set.exact_points();
   const std::size_t rank = points.cols;
   const bool reduced = set.hull.reduced();
@@ -465,10 +467,13 @@ Directions directions_from(const PlacedKeys& set, std::size_t key, std::size_t c
   out.least = *std::min_element(out.exponents.begin(), out.exponents.end());
   out.points = Panels(out.dimension + 1);
   out.points.reserve(count);
+  out.counts.assign(count, 0);
   for (std::size_t j = 0; j < count; ++j) {
-    if (j != key)
-      directions(j, out.dimension) =
-          std::max(kLeastCount, std::ldexp(1.0, std::max(out.least - out.exponents[j], -1000)));
+    if (j != key) {
+      const double exact = std::ldexp(1.0, std::max(out.least - out.exponents[j], -1000));
+      out.counts[j] = std::max(exact, least_count);
+      directions(j, out.dimension) = std::max(exact, least_count / 2);
+    }
     out.points.push(std::as_const(directions)[j]);
   }
   return out;
@@ -492,9 +497,10 @@ std::vector<Wide> wide_direction(const PlacedKeys& set, const Directions& direct
   return lifted;
 }
 
-Found search_from_own_place(const PlacedKeys& set, std::size_t key, std::size_t count, Margins margins,
-                            std::span<const std::size_t> hint) {
-  const Directions directions = directions_from(set, key, count);
+namespace {
+
+Found search_directions(const PlacedKeys& set, const Directions& directions, Margins margins,
+                        std::span<const std::size_t> hint) {
   if (directions.points.size() == 0) return {};
   Found found = HWY_DYNAMIC_DISPATCH(nearest_of)(set, directions, margins, hint);
   found.own_place = true;
@@ -507,6 +513,37 @@ Found search_from_own_place(const PlacedKeys& set, std::size_t key, std::size_t 
     if (!std::isfinite(*length)) return {};
   }
   return found;
+}
+
+}  // namespace
+
+Found search_from_own_place(const PlacedKeys& set, std::size_t key, std::size_t count, Margins margins,
+                            std::span<const std::size_t> hint) {
+  Found best;
+  std::vector<std::size_t> from(hint.begin(), hint.end());
+  for (const double least_count : kLeastCounts) {
+    const Directions directions = directions_from(set, key, count, least_count);
+    Found found = search_directions(set, directions, margins, from);
+    if (found.kind == Found::Kind::unselectable) return found;
+    if (!found.hint.empty()) from = found.hint;
+    if (found.at_most > 0 && best.at_most > 0) found.at_most = std::min(found.at_most, best.at_most);
+    if (found.kind == Found::Kind::selectable ? found.margin > best.margin
+                                              : best.kind == Found::Kind::unclear)
+      best = std::move(found);
+    else if (found.at_most > 0)
+      best.at_most = found.at_most;
+    best.widest = best.margin > 0 && best.margin >= kWidestShare * best.at_most;
+    const bool wanted = best.kind == Found::Kind::selectable && (margins == Margins::bound || best.widest);
+    // Where no key is so far away another try would be the same.
+    const bool far = directions.points.size() > 0 &&
+                     std::any_of(directions.exponents.begin(), directions.exponents.end(), [&](int exponent) {
+                       return exponent != std::numeric_limits<int>::max() &&
+                              directions.least - exponent < std::ilogb(kLeastCounts[2]);
+                     });
+    if (wanted || !far) return best;
+  }
+  best.widest = best.margin > 0 && best.margin >= kLastWidestShare * best.at_most;
+  return best;
 }
 
 }  // namespace normscope

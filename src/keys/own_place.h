@@ -22,7 +22,8 @@ struct Directions {
   std::size_t dimension = 0,
               own = kNone;  // of w, offsets included; position of the key itself, which has no direction
   bool offsets = false;
-  Panels points;               // (w_j, a_j)
+  Panels points;               // (w_j, what a_j has to be at least)
+  std::vector<double> counts;  // a_j as the search takes it
   std::vector<int> exponents;  // of s_j, a power of two
   int least = 0;               // of s
   double error = 0;            // bound on the distance of a w_j from its exact place
@@ -30,14 +31,16 @@ struct Directions {
 };
 
 // Points that are far away count so much at least: a hull is then held to be a little nearer than it is, which
-// proves a little less, but leaves room for rounding where far points meet the nearest face.
-inline constexpr double kLeastCount = 0x1p-33;
-
-// A margin this close to its upper bound is the widest.
-inline constexpr double kWidestShare = 1 - 1e-9;
+// proves a little less, but leaves room for rounding where far points meet the nearest face, and for far points that
+// lie in one direction but for so much: half of it is enough for those that are not in the corral. The search tries
+// one after the other.
+inline constexpr double kLeastCounts[] = {0x1p-33, 0x1p-26, 0x1p-20};
+// A margin this close to its upper bound is the widest, at the first try and at the last.
+inline constexpr double kWidestShare = 1 - 1e-9, kLastWidestShare = 1 - 1e-6;
 
 // Of the first `count` keys. No points where doubles cannot hold the differences, or that would take too long.
-Directions directions_from(const PlacedKeys& set, std::size_t key, std::size_t count);
+Directions directions_from(const PlacedKeys& set, std::size_t key, std::size_t count,
+                           double least_count = kLeastCounts[0]);
 
 // w_j once more, of the keys that doubles leave open.
 std::vector<Wide> wide_direction(const PlacedKeys& set, const Directions& directions, std::size_t key);
