@@ -29,9 +29,9 @@ Answer ask_extremalrays(const Question& question) {
             {"", DType::float64, {keys.rows, keys.cols}, {keys.data, keys.data + keys.rows * keys.cols}});
   constexpr std::size_t kMany = 20000;  // numbers, from which on a pass takes a minute
   const std::size_t passes = keys.rows * keys.cols > kMany ? 1 : question.passes;
-  const std::string output =
-      output_of(fmt::format("OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 {} -B {} {} {}", quoted(BENCH_VENV_PYTHON),
-                            quoted(BENCH_SOURCE_DIR "/keys/extremal_rays.py"), quoted(file), passes));
+  const std::string output = output_of(
+      fmt::format("OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 {} -B {} {} {}", quoted(BENCH_VENV_PYTHON),
+                  quoted(BENCH_SOURCE_DIR "/keys/extremal_rays.py"), quoted(file), passes));
   const nlohmann::json result = nlohmann::json::parse(output, nullptr, false);
   if (!result.is_object()) {
     answer.absent = BENCH_VENV_PYTHON " failed to run extremal_rays.py";
