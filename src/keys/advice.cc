@@ -56,7 +56,7 @@ struct BesideOrigin {
 
 std::optional<BesideOrigin> beside_origin(MatrixView<const double> keys, const Given& given,
                                           const KeySet& decided, const KeyOptions& options) {
-  if (given.kept.size() == keys.cols || holds_origin(keys, decided, options)) return std::nullopt;
+  if (decided.rank == keys.cols || holds_origin(keys, decided, options)) return std::nullopt;
   const AffineHull hull = affine_hull(keys, options.rank, options.unit_roundoff, options.smallest_rounding);
   Eigen::VectorXd normal = hull.centre / hull.unit;
   for (int pass = 0; pass < 2; ++pass) normal -= hull.basis * (hull.basis.transpose() * normal);

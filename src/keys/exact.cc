@@ -428,6 +428,7 @@ class CoverProgram {
       if (basis_[r] != kNone) continue;
       for (std::size_t j = 0; j < columns_; ++j) {
         if (!enterable(j)) continue;
+        effort_.spend(2 * rows_, bits(determinant_));
         const std::vector<Integer> v = column(j);
         Integer entry = 0;
         for (std::size_t c = 0; c < rows_; ++c)

@@ -235,5 +235,17 @@ TEST(KeyAdvice, KnownSets) {
   EXPECT_EQ(twin.all->counts.tied, 2u);
 }
 
+// Their flat is a point: no rational arithmetic is needed, which would take minutes.
+TEST(KeyAdvice, ManyEqualKeysAreToldAtOnce) {
+  const Matrix<double> keys(1000, 64, std::vector<double>(64000, 1.5));
+  const KeySet set = decide_keys(keys.view(), {}, {}, Executor(2));
+  const SetAdvice equal = advise(keys.view(), {}, set, {}, Executor(2));
+  for (std::size_t i = 0; i < keys.rows(); ++i) {
+    ASSERT_TRUE(equal.keys[i] && equal.keys[i]->scale && equal.keys[i]->offset);
+    EXPECT_EQ(equal.keys[i]->scale->least, 1);
+    EXPECT_TRUE(wins(keys, {}, i, equal.keys[i]->scale->witness, equal.keys[i]->scale->enough, 0));
+  }
+}
+
 }  // namespace
 }  // namespace normscope::oracle
