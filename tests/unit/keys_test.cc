@@ -301,13 +301,14 @@ TEST(Keys, WithoutCertificatesTheNumbersAreTheSame) {
 }
 
 TEST(Keys, BoundsWithoutCertificatesAreBoundsOfTheSameVerdicts) {
-  // Points of a circle so close together that rational arithmetic has to decide.
-  Matrix<double> keys(40, 2);
+  // Points of a circle, close together, and a tie, which rational arithmetic has to decide.
+  Matrix<double> keys(43, 2);
   for (std::size_t i = 0; i < 40; ++i) {
     const double angle = 3e-8 * static_cast<double>(i);
     keys[i][0] = std::cos(angle);
     keys[i][1] = std::sin(angle);
   }
+  for (std::size_t i = 40; i < 43; ++i) keys[i][0] = -2, keys[i][1] = static_cast<double>(i) - 41;
   KeyOptions options;
   const KeySet exact = decide(keys, {}, options);
   options.certificates = false;
@@ -315,7 +316,7 @@ TEST(Keys, BoundsWithoutCertificatesAreBoundsOfTheSameVerdicts) {
   const KeySet bare = decide(keys, {}, options);
   EXPECT_GT(bare.exact_path, 0u);
   EXPECT_EQ(verdicts(bare), verdicts(exact));
-  for (std::size_t i = 0; i < 40; ++i) {
+  for (std::size_t i = 0; i < 43; ++i) {
     EXPECT_GE(bare.keys[i].margin, 0);
     EXPECT_LE(bare.keys[i].margin, exact.keys[i].margin);
   }
