@@ -181,6 +181,7 @@ HeatmapOptions grid(const Evidence& evidence, const std::string& norm, std::vect
 }
 std::vector<Heatmap> maps(const Evidence& evidence) {
   std::vector<Heatmap> all;
+  all.reserve(kNorms.size());
   for (const char* norm : kNorms)
     all.push_back(key_heatmap(grid(evidence, norm, {3, 4, 8}), evidence.executor));
   return all;
