@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -65,6 +66,12 @@ struct Heatmap {
 // InputError on an empty grid, sizes outside the limits above, or a norm that does not fit a dimension.
 Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
                     const std::function<void(std::size_t done, std::size_t total)>& progress = {});
+
+// One heat map for each norm, whatever options.norm is. Draws of all norms are taken in turn, so that the share that is
+// done is the share of the work, also where one norm takes longer than another.
+std::vector<Heatmap> key_heatmaps(
+    const HeatmapOptions& options, std::span<const NormSpec> norms, const Executor& executor,
+    const std::function<void(std::size_t done, std::size_t total)>& progress = {});
 
 // Throws as key_heatmap, without computing anything: for several heat maps of which none is to fail after hours.
 void check_heatmap(const HeatmapOptions& options);

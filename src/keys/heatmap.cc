@@ -31,9 +31,9 @@ struct Counts {
   }
 };
 
-// A run of draws of one cell.
+// A run of draws of one cell of one norm's heat map.
 struct Piece {
-  std::size_t cell, first, last;
+  std::size_t map, cell, first, last;
 };
 
 // n and d below 2^20, draw below 2^24: every (n, d, draw) has a stream of its own.
@@ -153,18 +153,21 @@ std::size_t size_of(const Heatmap& heatmap, std::size_t cell) {
 }
 
 // Pieces of about equal work. How the work is cut does not change the result: counts are integers.
-std::vector<Piece> cut(const Heatmap& heatmap, std::size_t draws) {
+std::vector<Piece> cut(const Heatmap& heatmap, std::size_t maps, std::size_t draws) {
   constexpr std::size_t kLeast = 20'000;  // coordinates of keys: tens of milliseconds at most
   constexpr std::size_t kMostPieces = 20'000;
   const std::size_t cells = heatmap.n.size() * heatmap.d.size();
   double all = 0;
-  for (std::size_t cell = 0; cell < cells; ++cell) all += static_cast<double>(size_of(heatmap, cell) * draws);
+  for (std::size_t cell = 0; cell < cells; ++cell)
+    all += static_cast<double>(size_of(heatmap, cell) * draws * maps);
   const std::size_t work = std::max(kLeast, static_cast<std::size_t>(all / kMostPieces));
   std::vector<Piece> pieces;
-  for (std::size_t cell = 0; cell < cells; ++cell) {
-    const std::size_t run = std::max<std::size_t>(1, work / size_of(heatmap, cell));
-    for (std::size_t first = 0; first < draws; first += run) {
-      pieces.push_back({cell, first, std::min(draws, first + run)});
+  for (std::size_t map = 0; map < maps; ++map) {
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      const std::size_t run = std::max<std::size_t>(1, work / size_of(heatmap, cell));
+      for (std::size_t first = 0; first < draws; first += run) {
+        pieces.push_back({map, cell, first, std::min(draws, first + run)});
+      }
     }
   }
   return pieces;
@@ -212,19 +215,28 @@ void check_heatmap(const HeatmapOptions& options) {
   require_norm_fits(options);
 }
 
-Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
-                    const std::function<void(std::size_t, std::size_t)>& progress) {
-  check_heatmap(options);
-  Heatmap heatmap{options.n, options.d, {}};
+std::vector<Heatmap> key_heatmaps(const HeatmapOptions& options, std::span<const NormSpec> norms,
+                                  const Executor& executor,
+                                  const std::function<void(std::size_t, std::size_t)>& progress) {
+  std::vector<HeatmapOptions> asked;
+  std::string names;
+  for (const NormSpec& norm : norms) {
+    asked.push_back(options);
+    asked.back().norm = norm;
+    check_heatmap(asked.back());
+    names += (names.empty() ? "" : ", ") + name_of(norm);
+  }
+  std::vector<Heatmap> maps(norms.size(), {options.n, options.d, {}});
+  if (maps.empty()) return maps;
   const std::size_t across = options.n.size(), cells = across * options.d.size();
-  const std::vector<Piece> pieces = cut(heatmap, options.draws);
+  const std::vector<Piece> pieces = cut(maps.front(), maps.size(), options.draws);
   std::atomic<std::size_t> done = 0;
-  PieceWork work{fmt::format("heat map of {}", name_of(options.norm)), {}, true, {}, {}};
+  PieceWork work{fmt::format("heat map of {}", names), {}, true, {}, {}};
   for (const Piece& piece : pieces)
-    work.costs.push_back(static_cast<double>(size_of(heatmap, piece.cell) * (piece.last - piece.first)));
+    work.costs.push_back(static_cast<double>(size_of(maps.front(), piece.cell) * (piece.last - piece.first)));
   const auto tell = [&](std::size_t draws) {
     const std::size_t finished = done.fetch_add(draws) + draws;
-    if (progress) progress(finished, cells * options.draws);
+    if (progress) progress(finished, maps.size() * cells * options.draws);
   };
   // Of draws as they are made, or where pieces may be done elsewhere, of these.
   const bool here = executor.pieces() == nullptr;
@@ -235,20 +247,27 @@ Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
     const Piece& piece = pieces[index];
     Counts counts;
     for (std::size_t draw = piece.first; draw < piece.last; ++draw) {
-      counts +=
-          count_draw(options.n[piece.cell % across], options.d[piece.cell / across], draw, options, inside);
+      counts += count_draw(options.n[piece.cell % across], options.d[piece.cell / across], draw,
+                           asked[piece.map], inside);
       if (here) tell(1);
     }
     return counts;
   });
 
-  std::vector<Counts> totals(cells);
-  for (std::size_t index = 0; index < pieces.size(); ++index) totals[pieces[index].cell] += counted[index];
-  for (std::size_t cell = 0; cell < cells; ++cell) {
-    heatmap.cells.push_back(
-        cell_of(options.n[cell % across], options.d[cell / across], options.draws, totals[cell]));
+  std::vector<Counts> totals(maps.size() * cells);
+  for (std::size_t index = 0; index < pieces.size(); ++index)
+    totals[pieces[index].map * cells + pieces[index].cell] += counted[index];
+  for (std::size_t each = 0; each < totals.size(); ++each) {
+    const std::size_t cell = each % cells;
+    maps[each / cells].cells.push_back(
+        cell_of(options.n[cell % across], options.d[cell / across], options.draws, totals[each]));
   }
-  return heatmap;
+  return maps;
+}
+
+Heatmap key_heatmap(const HeatmapOptions& options, const Executor& executor,
+                    const std::function<void(std::size_t, std::size_t)>& progress) {
+  return key_heatmaps(options, {&options.norm, 1}, executor, progress).front();
 }
 
 HeatmapSummary summarise(const Heatmap& heatmap) {

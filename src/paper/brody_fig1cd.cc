@@ -19,11 +19,10 @@ HeatmapRun run(const Evidence& evidence) {
   for (std::size_t d = 3; d <= 15; ++d) options.d.push_back(d);
   options.draws = evidence.plan.draws;
   options.seed = evidence.plan.seed;
-  for (const char* norm : {"none", "layernorm"}) {
-    options.norm = parse_norm(norm);
-    const Tell progress = evidence.progress(fmt::format("Fig. 1c/d, {}", norm), "cells");
-    run.grids.push_back({norm, key_heatmap(options, evidence.executor, progress)});
-  }
+  const std::vector<NormSpec> norms{parse_norm("none"), parse_norm("layernorm")};
+  for (Heatmap& map :
+       key_heatmaps(options, norms, evidence.executor, evidence.progress("Fig. 1c/d", "draws")))
+    run.grids.push_back({name_of(norms[run.grids.size()]), std::move(map)});
   return run;
 }
 

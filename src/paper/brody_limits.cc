@@ -207,7 +207,7 @@ HeatmapRun maps(const Evidence& evidence) {
   options.seed = evidence.plan.seed;
   options.norm = parse_norm("none");
   run.grids.push_back(
-      {"none", key_heatmap(options, evidence.executor, evidence.progress("Random keys", "cells"))});
+      {"none", key_heatmap(options, evidence.executor, evidence.progress("Random keys", "draws"))});
   return run;
 }
 const Heatmap& map_of(const Evidence& evidence) {

@@ -180,11 +180,9 @@ HeatmapOptions grid(const Evidence& evidence, const std::string& norm, std::vect
   return options;
 }
 std::vector<Heatmap> maps(const Evidence& evidence) {
-  std::vector<Heatmap> all;
-  all.reserve(kNorms.size());
-  for (const char* norm : kNorms)
-    all.push_back(key_heatmap(grid(evidence, norm, {3, 4, 8}), evidence.executor));
-  return all;
+  std::vector<NormSpec> norms;
+  for (const char* norm : kNorms) norms.push_back(parse_norm(norm));
+  return key_heatmaps(grid(evidence, "none", {3, 4, 8}), norms, evidence.executor);
 }
 auto summary(std::size_t norm) {
   return [=](const Evidence& evidence) { return summarise(once<maps>(evidence)[norm]); };

@@ -12,24 +12,14 @@ namespace {
 
 constexpr std::size_t kMostCells = 100'000;
 
-HeatmapOptions options_of(const HeatmapSettings& settings, const std::string& norm) {
+HeatmapOptions options_of(const HeatmapSettings& settings) {
   HeatmapOptions options;
   options.n = settings.n;
   options.d = settings.d;
   options.draws = settings.draws;
   options.init = settings.init;
   options.precision = settings.precision;
-  options.norm = parse_norm(norm);
   return options;
-}
-
-Heatmap grid_of(const HeatmapSettings& settings, std::size_t which, const Context& context) {
-  HeatmapOptions options = options_of(settings, settings.norms[which]);
-  options.seed = context.seed;
-  // Every grid has as many draws.
-  return key_heatmap(options, context.executor, [&](std::size_t done, std::size_t total) {
-    if (context.progress) context.progress(which * total + done, settings.norms.size() * total);
-  });
 }
 
 std::vector<HeatmapCellResult> cells_of(const Heatmap& heatmap) {
@@ -74,7 +64,11 @@ HeatmapSettings plan_heatmap(const HeatmapStudyOptions& options) {
   settings.norm = options.norm.empty() ? "none" : shown;
   settings.norms = {"none"};
   if (shown != "none") settings.norms.push_back(shown);
-  for (const std::string& norm : settings.norms) check_heatmap(options_of(settings, norm));
+  HeatmapOptions checked = options_of(settings);
+  for (const std::string& norm : settings.norms) {
+    checked.norm = parse_norm(norm);
+    check_heatmap(checked);
+  }
   return settings;
 }
 
@@ -87,8 +81,13 @@ HeatmapStudy study_heatmap(const HeatmapSettings& settings, const Context& conte
   run.draws = settings.draws;
   run.provenance = provenance(context.seed, context.executor.threads());
   const auto start = std::chrono::steady_clock::now();
-  for (std::size_t which = 0; which < settings.norms.size(); ++which)
-    run.grids.push_back({settings.norms[which], grid_of(settings, which, context)});
+  HeatmapOptions drawn = options_of(settings);
+  drawn.seed = context.seed;
+  std::vector<NormSpec> norms;
+  for (const std::string& norm : settings.norms) norms.push_back(parse_norm(norm));
+  std::vector<Heatmap> maps = key_heatmaps(drawn, norms, context.executor, context.progress);
+  for (std::size_t which = 0; which < maps.size(); ++which)
+    run.grids.push_back({settings.norms[which], std::move(maps[which])});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   study.result = result_of(run, settings, seconds);
   return study;

@@ -8,6 +8,7 @@
 
 #include "normscope/error.h"
 #include "normscope/keys.h"
+#include "normscope/pieces.h"
 
 namespace normscope {
 namespace {
@@ -186,6 +187,58 @@ TEST(KeyHeatmap, ReportsEveryDraw) {
   });
   EXPECT_EQ(calls, 40u);
   EXPECT_EQ(largest, 40u);
+}
+
+// Keeps the works it is given, and does them.
+class RememberedWorks final : public Pieces {
+ public:
+  std::size_t processes() const override { return 1; }
+  bool first() const override { return true; }
+  std::vector<HeldBytes> run(const PieceWork& work, const Executor& executor) override {
+    costs.push_back(work.costs);
+    std::vector<HeldBytes> results;
+    for (std::size_t piece = 0; piece < work.costs.size(); ++piece) {
+      auto bytes = std::make_shared<const std::string>(work.result(piece, executor));
+      results.push_back({bytes, *bytes});
+      work.finished(piece);
+    }
+    return results;
+  }
+  void enter(const std::string&) override {}
+  void leave() override {}
+  std::string from_first(const std::function<std::string()>& make) override { return make(); }
+  HeldBytes once_per_machine(const std::function<HeldBytes()>& make) override { return make(); }
+
+  std::vector<std::vector<double>> costs;
+};
+
+// LayerNorm's draws take twice as long as those without a norm. Only if they are taken in turn (working_order, of one
+// work) is the share that is done the share of the time.
+TEST(KeyHeatmap, DrawsOfSeveralNormsAreOneWork) {
+  const std::vector<NormSpec> norms{parse_norm("none"), parse_norm("layernorm"), parse_norm("center")};
+  const HeatmapOptions options = grid({3, 40}, {3, 9}, 30);
+  RememberedWorks works;
+  const Executor executor(1, nullptr, &works);
+  std::size_t last = 0, total = 0;
+  const std::vector<Heatmap> maps =
+      key_heatmaps(options, norms, executor, [&](std::size_t done, std::size_t of) {
+        EXPECT_GT(done, last);
+        last = done, total = of;
+      });
+  EXPECT_EQ(total, norms.size() * 4 * 30);
+  EXPECT_EQ(last, total);
+  ASSERT_EQ(works.costs.size(), 1u);
+  EXPECT_EQ(works.costs.front().size() % norms.size(), 0u);
+  ASSERT_EQ(maps.size(), norms.size());
+  for (std::size_t map = 0; map < maps.size(); ++map) {
+    HeatmapOptions one = options;
+    one.norm = norms[map];
+    const Heatmap alone = key_heatmap(one, Executor(2));
+    ASSERT_EQ(maps[map].cells.size(), alone.cells.size());
+    for (std::size_t cell = 0; cell < alone.cells.size(); ++cell)
+      expect_same(maps[map].cells[cell], alone.cells[cell]);
+  }
+  EXPECT_TRUE(key_heatmaps(options, {}, executor).empty());
 }
 
 TEST(KeyHeatmap, RefusesGridsThatMakeNoSense) {
