@@ -82,8 +82,8 @@ std::string screen(const HeatmapRun& run) {
       text += "\n" + wrapped(fmt::format("norm {}: {}", grid.norm, words)) + "\n";
     };
     if (summary.unselectable == 0) {
-      title(fmt::format("none of the {} keys drawn is unselectable, in any of {}", grouped(summary.keys),
-                        counted(summary.cells, "cell")));
+      title(fmt::format("none of the {} keys drawn is unselectable{}", grouped(summary.keys),
+                        summary.cells == 1 ? "" : ", in any of " + counted(summary.cells, "cell")));
       continue;
     }
     title("mean share of unselectable keys (the caption's reading)");

@@ -48,6 +48,11 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
     if (known.find('+') == std::string_view::npos) families.emplace_back(family_of(known));
     offered.append(offered.empty() ? "" : ", ").append(known);
   }
+  if (name.empty()) {
+    throw InputError(fmt::format(
+        "A mask, or a part of one beside + or &, has no name; there are {}, unions a+b and intersections a&b.",
+        offered));
+  }
   const auto meant = nearest_spelling(family_of(name), families);
   throw InputError(fmt::format("Mask '{}' is not known{}; there are {}, unions a+b and intersections a&b.",
                                name, meant ? fmt::format(" (did you mean '{}'?)", *meant) : "", offered));

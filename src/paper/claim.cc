@@ -182,11 +182,13 @@ std::string counts_of(std::span<const Judgement> claims) {
     return std::count_if(claims.begin(), claims.end(),
                          [&](const Judgement& claim) { return claim.holds == holds; });
   };
+  const auto third = [&](Holds holds, const char* ending) { return count(holds) == 1 ? ending : ""; };
   const auto answered = count(Holds::answered);
   std::string text =
-      fmt::format("Claims: {} in all, {} hold, {} hold only under a condition, {} do not hold, {} open",
+      fmt::format("Claims: {} in all, {} hold{}, {} hold{} only under a condition, {} do{} not hold, {} open",
                   static_cast<std::ptrdiff_t>(claims.size()) - answered, count(Holds::yes),
-                  count(Holds::conditionally), count(Holds::no), count(Holds::open));
+                  third(Holds::yes, "s"), count(Holds::conditionally), third(Holds::conditionally, "s"),
+                  count(Holds::no), third(Holds::no, "es"), count(Holds::open));
   if (answered > 0) text += fmt::format("; questions answered: {}", answered);
   const auto stand_ins = std::count_if(claims.begin(), claims.end(), [](const Judgement& claim) {
     return !claim.stand_in.empty() && claim.holds != Holds::open && claim.holds != Holds::answered;

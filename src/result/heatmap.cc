@@ -14,8 +14,10 @@ std::string heatmap_sentence(const HeatmapRun& run, const HeatmapRun::Grid& grid
     // None of so many is not none: what share of such draws may still have one.
     const std::size_t draws = summary.cells * run.draws;
     return fmt::format(
-        "{}: none of {} keys is unselectable, in any of {} draws; at most {} of such draws have one (95 %).",
-        after, grouped(summary.keys), grouped(draws), short_percent(share_interval(0, draws).high));
+        "{}: none of {} key{} is unselectable, in {}; at most {} of such draws have one (95 %).", after,
+        grouped(summary.keys), summary.keys == 1 ? "" : "s",
+        draws == 1 ? "one draw" : fmt::format("any of {} draws", grouped(draws)),
+        short_percent(share_interval(0, draws).high));
   }
   const std::string robust = summary.robust_unselectable == 0 ? "none of them"
                              : summary.robust_unselectable == summary.unselectable
