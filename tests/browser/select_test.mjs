@@ -8,7 +8,9 @@ import { serve } from './serve.mjs';
 
 const markup = '<img src=x onerror=alert(1)>';
 
-async function select(t, hash = '#select', options = {}) {
+// The view opens with keys in space; an address that names only a part of a setting means those of the plane.
+const plane = '#select?norm=none';
+async function select(t, hash = plane, options = {}) {
   const page = await open(t, (await serve(t, webFolder)) + hash, options);
   await page.getByTestId('select-view').waitFor();
   return page;
@@ -41,6 +43,25 @@ function generator(seed) {
     return state / 2 ** 32;
   };
 }
+
+test('The first example is a key that LayerNorm frees; in the plane the page says what projection leaves', async t => {
+  const page = await select(t, '#select');
+  assert.equal(await page.getByTestId('preset').inputValue(), 'hidden');
+  assert.match(await text(page, 'fact'), /^Key 2 lies inside the hull/);
+  assert.equal(await text(page, 'verdict-2'), 'unselectable');
+  await page.getByTestId('projection').check();
+  assert.equal(await text(page, 'verdict-2'), 'unselectable');
+  await page.getByTestId('scaling').check();
+  assert.equal(await text(page, 'count-selectable'), '5');
+  assert.equal(await text(page, 'norm'), 'Both together are LayerNorm.');
+  await page.getByTestId('projection').uncheck();
+  assert.equal(await text(page, 'count-selectable'), '5');
+  await page.getByTestId('preset').selectOption('neighbour');
+  for (const half of ['projection', 'scaling']) await page.getByTestId(half).check();
+  assert.match(await text(page, 'norm'), /LayerNorm\. In the plane the projection leaves a line, .* two points/);
+  assert.match(await text(page, 'summary'), / tied/);
+  assert.deepEqual(page.problems, []);
+});
 
 test('Lengthening Key 3 makes Key 2 unselectable, and scaling restores it', async t => {
   const page = await select(t);
@@ -111,6 +132,7 @@ test('A key follows the pointer and the arrow keys, and the query too', async t 
 });
 
 const presets = {
+  hidden: { selectable: 4, tied: 0, unselectable: 1 },
   neighbour: { selectable: 5, tied: 0, unselectable: 0 },
   inside: { selectable: 3, tied: 0, unselectable: 1 },
   scaling: { selectable: 9, tied: 0, unselectable: 0 },
@@ -245,7 +267,7 @@ for (const width of [1280, 1200, 1190, 1000, 390]) {
 }
 
 test('Copy link puts the address on the clipboard', async t => {
-  const page = await select(t, '#select', { permissions: ['clipboard-read', 'clipboard-write'] });
+  const page = await select(t, plane, { permissions: ['clipboard-read', 'clipboard-write'] });
   await slide(page, 'magnitude', 2.5);
   await page.getByTestId('copy-link').click();
   await page.getByText('The link is on the clipboard.').waitFor();
@@ -354,7 +376,7 @@ test('A name with markup in it is shown as text', async t => {
 });
 
 test('The picture and the table can be taken away', async t => {
-  const page = await select(t, '#select', { colorScheme: 'dark' });
+  const page = await select(t, plane, { colorScheme: 'dark' });
   const save = async id => {
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByTestId(id).click()]);
     return readFileSync(await download.path(), 'utf8');

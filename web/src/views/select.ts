@@ -26,7 +26,7 @@ import {
   type KeySet,
   type Setting,
 } from './select_model';
-import { presetOf, presets, settingOf } from './select_presets';
+import { linked, presetOf, presets, settingOf } from './select_presets';
 import { csvRows, shown, tableOf, type Listed } from './select_table';
 
 const usualLength = 3; // the end of the slider of magnitudes
@@ -408,7 +408,11 @@ const view: View = {
         none: 'No norm.',
         center: 'Projection alone.',
         rmsnorm: 'Scaling alone is RMSNorm.',
-        layernorm: 'Both together are LayerNorm.',
+        layernorm:
+          'Both together are LayerNorm.' +
+          (setting.d === 2 && !file
+            ? ' In the plane the projection leaves a line, which meets the circle in two points: all keys fall on these. In space it leaves a circle.'
+            : ''),
       }[name]!;
       for (const part of [dimension.element, magnitudeBox, temperature.element, weightsPanel, copy])
         part.hidden = file !== undefined;
@@ -459,8 +463,9 @@ const view: View = {
     }
 
     function readAddress(): void {
-      const { setting: read, wrong } = readSetting(state, first);
-      const { id } = parseAddress(location.hash);
+      const { id, values } = parseAddress(location.hash);
+      const bare = values.toString() === '' && (id === '' || id === view.id);
+      const { setting: read, wrong } = readSetting(state, bare ? first : settingOf(linked));
       setting = read;
       longest = 0;
       figure.refit();

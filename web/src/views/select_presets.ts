@@ -1,4 +1,5 @@
 // Sets of keys that show one fact each, after Brody, Alon and Yahav (2023).
+import { spaceKeys } from '../explain/stage';
 import type { Setting } from './select_model';
 
 interface Preset {
@@ -19,7 +20,16 @@ const ring = (angles: number[], radii: number[] = []): number[][] =>
     ),
   );
 
+// The first is what the Lab opens with: in space, where LayerNorm frees the hidden key. In the plane it leaves two points.
 export const presets: Preset[] = [
+  {
+    id: 'hidden',
+    name: 'A hidden key that LayerNorm frees',
+    fact: 'Key 2 lies inside the hull of the others: no query gives it the highest score. Projection alone leaves it there; with scaling, or both, every key can be selected.',
+    keys: spaceKeys,
+    query: [0.5, -0.3, -0.1],
+    chosen: 1,
+  },
   {
     id: 'neighbour',
     name: 'A long key hides its neighbour',
@@ -156,6 +166,9 @@ export const presets: Preset[] = [
     keys: [[0.8, 0.6]],
   },
 ];
+
+// What stands in for what an address leaves out.
+export const linked = presets.find(({ id }) => id === 'neighbour')!;
 
 // The example these keys are, if they are one.
 export function presetOf(keys: number[][]): Preset | undefined {
