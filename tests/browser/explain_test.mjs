@@ -178,6 +178,44 @@ test('Projection leaves Key 2 hidden, scaling frees it on the way, and two dimen
   assert.equal(await text(page, 'layernorm-verdict'), 'Every key can be selected.');
 });
 
+// Sentences that hold for whatever the figures show, said of all, none, most or never. Each needs a proof or a test; those of a
+// figure's own answer (they have a test id) come from its numbers.
+test('What the page says of all, of none or of most is listed with what shows it', async t => {
+  const page = await explain(t, '#explain?section=audit', { reducedMotion: 'reduce' });
+  for (const id of sections) await page.locator(`#explain-${id}[data-mounted]`).waitFor({ state: 'attached' });
+  const paragraphs = await page.getByTestId('explain-view').locator('p:not([data-testid])').allTextContents();
+  const said = JSON.parse(readFileSync(path.join(source, 'tests/browser/said.json'), 'utf8'));
+  const sentences = paragraphs.flatMap(paragraph => paragraph.split(/(?<=[.!?])\s+(?=[A-Z“])/));
+  const claims = sentences.filter(sentence =>
+    /\b(all|every|none|no|never|always|any|most|nearly|hardly|only)\b/i.test(sentence) &&
+    !/^(Draw|Type|Certificate|One command|D:|All masks)|theory behind|no query can\.$/.test(sentence));
+  assert.deepEqual(claims, said.map(each => each.said));
+  const theory = readFileSync(path.join(source, 'docs/theory.md'), 'utf8').toLowerCase();
+  const tests = readFileSync(new URL(import.meta.url), 'utf8');
+  for (const { said: sentence, shown } of said) {
+    const [, heading] = shown.match(/^theory\.md#(.+)/) ?? [];
+    assert.ok(heading ? theory.includes(`\n## ${heading}\n`) : tests.includes(`test('${shown}'`), `${sentence} ${shown}`);
+  }
+  assert.deepEqual(page.problems, []);
+});
+
+test('The heat map shows what is said beside it', async t => {
+  const page = await explain(t, '#explain?section=often', { reducedMotion: 'reduce' });
+  const shares = async () => {
+    await page.waitForFunction(() => document.querySelectorAll('.heat .cell[data-value]').length === 64);
+    return (n, d) => data(page, `often-${n}-${d}`, 'value').then(Number);
+  };
+  const plain = await shares();
+  for (const n of [40, 50, 60]) assert.ok((await plain(n, 3)) > 0.5, `n = ${n}`);
+  for (const n of [5, 10, 15, 20]) assert.ok((await plain(n, 15)) < 0.02, `n = ${n}`);
+  await page.getByTestId('often-norm-rmsnorm').check({ force: true });
+  const scaled = await shares();
+  for (const n of [5, 20, 60]) for (const d of [3, 8, 15]) assert.equal(await scaled(n, d), 0, `${n} × ${d}`);
+  await page.getByTestId('often-norm-layernorm').check({ force: true });
+  const normed = await shares();
+  for (const n of [5, 20, 60]) for (const d of [4, 8, 15]) assert.equal(await normed(n, d), 0, `${n} × ${d}`);
+});
+
 test('The heat map has the numbers of the program, and a cell opens its draw', async t => {
   const page = await explain(t, '#explain?section=often');
   await page.waitForFunction(() => document.querySelectorAll('.heat .cell[data-value]').length === 64);

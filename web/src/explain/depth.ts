@@ -92,7 +92,7 @@ export const collapse: Section = {
         ),
       ),
       paragraph(
-        'A: attention under the mask. D: scaling of every row to norm 1. Wu et al. (2024) prove that without a norm the distance μ to the mean falls exponentially under every connected mask, and slower under local ones.',
+        'A: attention under the mask. D: scaling of every row to norm 1. Wu et al. (2024) prove that without a norm the distance μ to the mean falls exponentially under every mask with a centre; what they prove of the rate is slower for local masks.',
       ),
       sides[0]!.choice.element,
       sides[1]!.choice.element,

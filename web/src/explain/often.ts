@@ -98,7 +98,7 @@ export const often: Section = {
     });
     text.append(
       paragraph(
-        'Draw n keys at random in d dimensions and decide every one. With many keys in few dimensions nearly all are hidden: space runs out of corners. In many dimensions hardly any are. Real models sit in between: their heads are narrow, their texts long.',
+        'Draw n keys at random in d dimensions and decide every one. With many keys in few dimensions most are hidden: space runs out of corners. With few keys in many dimensions hardly any are. Real models sit in between: their heads are narrow, their texts long.',
       ),
       paragraph(
         'The paper’s heat map counts draws with at least one hidden key, while its caption says it shows the share of keys. Both readings are here. Scaling puts keys on a sphere, of which every point is a corner of the hull: what the map still counts then are keys so close together, as on the circle of d = 3, that rounding pushes one inside.',

@@ -85,7 +85,7 @@ export const model: Section = {
         'These models are embedded in the page: a GPT-2 like the paper’s, but of 4 dimensions, so that one sentence is enough, trained on a short text; once with LayerNorm before attention and once with its projection alone. Type a sentence: it is cut into words, passes through the layers, and the keys of every layer are decided, here.',
       ),
       paragraph(
-        'The first column is what enters attention, in all dimensions of the model: the paper’s keys. Without scaling some of them are hidden in most sentences; LayerNorm brings them to one length, and only its eps and rounding can hide one. The heads see less, a map of it into few dimensions, where many words are hidden either way. That LayerNorm lets every key be selected is said of the model’s space, not of its heads.',
+        'The first column is what enters attention, in all dimensions of the model: the paper’s keys. Without scaling some of them may be hidden; LayerNorm brings them to one length, and only its eps and rounding can hide one. The heads see less, a map of it into few dimensions, where many words are hidden either way. That LayerNorm lets every key be selected is said of the model’s space, not of its heads.',
       ),
       norms.element,
       examples.element,
