@@ -285,6 +285,21 @@ TEST(TextClaims, TablesHaveTheHeadsBesideWhatWasPublished) {
   EXPECT_EQ(found_by(brody_table2, runs_with({0, 0, 0})).tables.at(0).rows[2][3], "40.0 ± 0.0");
 }
 
+// The caption names no cause: what eps has done is what the panel without it lacks.
+TEST(TextClaims, TheTrendShowsKeysWithoutEpsBesideThoseWithIt) {
+  const std::vector<Figure> figures = found_by(brody_table1, runs_with({0, 0, 0}, 400, 500, 100)).figures;
+  const auto trend = std::find_if(figures.begin(), figures.end(),
+                                  [](const Figure& figure) { return figure.name == "selectability"; });
+  ASSERT_NE(trend, figures.end());
+  EXPECT_NE(trend->caption.find("decided again without eps, in the panel beside it"), std::string::npos);
+  const auto with_eps = trend->svg.find("With LayerNorm: after the norm"),
+             without_eps = trend->svg.find("With LayerNorm: by projection and scaling alone"),
+             heads = trend->svg.find("With LayerNorm: in the heads");
+  EXPECT_LT(with_eps, without_eps);
+  EXPECT_LT(without_eps, heads);
+  EXPECT_NE(heads, std::string::npos);
+}
+
 MarkedSentence sentence(const std::vector<std::string>& tokens, std::size_t marked) {
   MarkedSentence result;
   result.tokens = tokens;

@@ -114,6 +114,15 @@ TEST(WuClaims, NothingIsSaidOfPretrainedModelsWithoutOne) {
   EXPECT_EQ(found.claims[0].where, "Wu Fig. 9, random init");
 }
 
+// Embeddings that share their token type, a third of the variance, have cosines of about 1/3 however they were drawn; what
+// training adds is for the other claim.
+TEST(WuClaims, CosinesAtRandomInitTellNothingOfTraining) {
+  const Judgement found = found_by(wu_fig9, 4).claims.at(0);
+  EXPECT_EQ(found.holds, Holds::conditionally) << found.verdict;
+  EXPECT_NE(found.measured.find("mean 0.33"), std::string::npos) << found.measured;
+  EXPECT_NE(found.why.find("does not by itself tell of training"), std::string::npos) << found.why;
+}
+
 // Flat attention has made all tokens equal where sharp attention has not: their ratio has no size.
 TEST(WuClaims, ARatioToNothingIsNotMeasurable) {
   const RunCollapse run = [](const std::string&, const std::vector<CollapseCase>& cases,
