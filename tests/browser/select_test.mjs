@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { normscope, open, temporaryDirectory, webFolder } from './harness.mjs';
+import { bundled, normscope, open, source, temporaryDirectory, webFolder } from './harness.mjs';
 import { serve } from './serve.mjs';
 
 const markup = '<img src=x onerror=alert(1)>';
@@ -43,6 +43,23 @@ function generator(seed) {
     return state / 2 ** 32;
   };
 }
+
+test('The sentence over the keys speaks of every key, also of one that is left undecided', async () => {
+  const code = await bundled({
+    configFile: false,
+    build: { lib: { entry: path.join(source, 'web/src/views/select_words.ts'), formats: ['es'] } },
+  });
+  const { sentenceOf } = await import('data:text/javascript,' + encodeURIComponent(code));
+  const key = (verdict, robust = true) => ({ verdict, robust });
+  const said = (...keys) => sentenceOf({ keys }, ['a', 'b', 'c', 'd', 'e', 'f'], 0);
+  assert.equal(said(key('selectable'), key('selectable')), 'All 2 keys can be selected: each is a vertex of the hull.');
+  assert.equal(said(key('selectable'), key('undecided', false)), 'b is undecided: rational arithmetic would need more than it may take here.');
+  assert.match(said(key('selectable', false), key('unselectable'), key('tied', false)),
+    /^b is unselectable: .* c is tied: .* a is tied up to rounding: /);
+  for (const verdict of ['selectable', 'tied', 'unselectable', 'undecided'])
+    assert.doesNotMatch(said(key(verdict, false), key('undecided', false)), /All/);
+  assert.match(said(...Array(6).fill(key('unselectable'))), /^a, b, c and 3 more are unselectable/);
+});
 
 test('The first example is a key that LayerNorm frees; in the plane the page says what projection leaves', async t => {
   const page = await select(t, '#select');

@@ -200,13 +200,28 @@ double least_deviation(const Matrix<double>& x) {
   return least;
 }
 
-// Whether a product cancels in a column, which then carries the rounding of far larger numbers.
-bool cancels(const Exact& keys) {
-  std::vector<long double> sizes(keys.cols());
-  for (std::size_t i = 0; i < keys.rows(); ++i)
-    for (std::size_t c = 0; c < keys.cols(); ++c) sizes[c] += keys(i, c) * keys(i, c);
-  return *std::min_element(sizes.begin(), sizes.end()) <
-         1e-4L * *std::max_element(sizes.begin(), sizes.end());
+// Whether what the products rounded spreads, in some direction, a thousand times as far as the entries are rounded: that
+// is what information does. So much is left where a product cancels in a column for all keys.
+bool looks_like_information(const Computed& keys, std::size_t rank, const Precision& precision) {
+  const auto n = static_cast<Eigen::Index>(keys.value.rows()),
+             d = static_cast<Eigen::Index>(keys.value.cols());
+  Eigen::MatrixXd errors(n, d);
+  for (Eigen::Index c = 0; c < d; ++c) {
+    double squares = 0;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const auto row = static_cast<std::size_t>(i), column = static_cast<std::size_t>(c);
+      const double value = keys.value(row, column);
+      errors(i, c) = static_cast<double>(static_cast<long double>(value) - keys.meant(row, column));
+      const double rounding = value == 0 ? 0 : std::ldexp(precision.roundoff(), std::ilogb(value));
+      squares += rounding * rounding;
+    }
+    errors.col(c).array() -= errors.col(c).mean();
+    if (squares > 0) errors.col(c) /= std::sqrt(squares / static_cast<double>(n));
+  }
+  const Eigen::MatrixXd gram =
+      n > d ? Eigen::MatrixXd(errors.transpose() * errors) : Eigen::MatrixXd(errors * errors.transpose());
+  const double widest = std::sqrt(symmetric_eigenvalues(gram).maxCoeff());
+  return widest > 980 * std::sqrt(static_cast<double>(n - 1) - static_cast<double>(rank));
 }
 
 struct Drawn {
@@ -346,7 +361,7 @@ FlatSet draw_flat_set(std::uint64_t seed, std::uint64_t index, std::size_t large
     const std::size_t d = dimension(random, 2, largest);
     Drawn drawn = draw(random, family, d, precision);
     if (family == Family::lattice) drawn.rank = affine_rank(drawn.truth);
-    if (family == Family::three && cancels(drawn.keys.meant)) continue;
+    if (family == Family::three && looks_like_information(drawn.keys, drawn.rank, precision)) continue;
     if (drawn.rank == 0 || !stands_out(drawn.keys, drawn.rank, precision)) continue;
     FlatSet set;
     set.name = std::string(kFamilies[static_cast<std::size_t>(family)]) + ", " + precision.name;

@@ -20,7 +20,6 @@ import {
   normName,
   numberOf,
   readSetting,
-  stateOf,
   writeSetting,
   type Answer,
   type KeySet,
@@ -28,6 +27,7 @@ import {
 } from './select_model';
 import { linked, presetOf, presets, settingOf } from './select_presets';
 import { csvRows, shown, tableOf, type Listed } from './select_table';
+import { sentenceOf } from './select_words';
 
 const usualLength = 3; // the end of the slider of magnitudes
 
@@ -348,44 +348,6 @@ const view: View = {
       );
     }
 
-    function sentence(set: KeySet, undefinedRows: number): string {
-      const n = set.keys.length;
-      const named = (state: string) =>
-        set.keys.flatMap((key, i) => (stateOf(key) === state ? [listed().labels[i]!] : []));
-      const hidden = named('unselectable'),
-        tied = named('tied'),
-        nearly = named('tied up to rounding'),
-        undecided = named('undecided');
-      const list = (names: string[]) =>
-        names.length <= 4 ? names.join(', ') : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`;
-      const parts: string[] = [];
-      if (named('selectable').length === n)
-        parts.push(
-          n === 1
-            ? 'One key alone is always selected.'
-            : `All ${n} keys can be selected: each is a vertex of the hull.`,
-        );
-      if (hidden.length > 0)
-        parts.push(
-          `${list(hidden)} ${hidden.length === 1 ? 'is' : 'are'} unselectable: inside the hull of the others, where no query gives the highest score.`,
-        );
-      if (tied.length > 0)
-        parts.push(`${list(tied)} ${tied.length === 1 ? 'is' : 'are'} tied: on top of some query, but never alone.`);
-      if (nearly.length > 0)
-        parts.push(
-          `${list(nearly)} ${nearly.length === 1 ? 'is' : 'are'} tied up to rounding: the last digits of the keys decide, not a query.`,
-        );
-      if (undecided.length > 0)
-        parts.push(
-          `${list(undecided)} ${undecided.length === 1 ? 'is' : 'are'} undecided: rational arithmetic would need more than it may take here.`,
-        );
-      if (undefinedRows > 0)
-        parts.push(
-          `${undefinedRows} ${undefinedRows === 1 ? 'key has' : 'keys have'} nothing to scale and ${undefinedRows === 1 ? 'stays' : 'stay'} at 0.`,
-        );
-      return parts.join(' ');
-    }
-
     // What the core refuses is told, and the rest of the page goes on.
     function update(): void {
       try {
@@ -424,7 +386,7 @@ const view: View = {
         caption.textContent = `The ${file.n} keys along their first two principal directions, which hold ${shown(100 * fileAnswer.share)} % of their variance. It is a shadow: the verdicts are decided in all ${fileAnswer.set.rank} dimensions of their hull. Filled: selectable; hollow: unselectable. A link does not carry the file.`;
         fact.textContent = '';
         preset.show('');
-        summary.textContent = sentence(fileAnswer.set, fileAnswer.undefinedRows);
+        summary.textContent = sentenceOf(fileAnswer.set, listed().labels, fileAnswer.undefinedRows);
         showCounts(fileAnswer.set);
         table.replaceChildren(tableOf(listed()));
         return;
@@ -449,7 +411,7 @@ const view: View = {
       add.disabled = setting.keys.length >= mostKeys;
       remove.disabled = setting.keys.length <= 1;
       remove.textContent = `Remove ${chosen}`;
-      summary.textContent = sentence(answer.set, answer.undefinedRows);
+      summary.textContent = sentenceOf(answer.set, listed().labels, answer.undefinedRows);
       showCounts(answer.set);
       showBars();
       if (!table.contains(document.activeElement)) {

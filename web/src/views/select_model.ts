@@ -1,6 +1,9 @@
 // What the view Select shows: the keys, what the reader set, and what the core says about them.
 import { call, type Core } from '../core';
 import type { State } from '../view';
+import type { KeySet } from './verdicts';
+
+export * from './verdicts';
 
 export interface Setting {
   d: number; // 2 or 3
@@ -11,30 +14,6 @@ export interface Setting {
   scaling: boolean;
   temperature: number;
   chosen: number; // the key whose magnitude the slider moves and whose certificate is drawn
-}
-
-export interface KeyVerdict {
-  verdict: 'selectable' | 'tied' | 'unselectable' | 'undecided';
-  robust: boolean;
-  margin: number;
-  depth: number;
-  witness: Float64Array;
-  exactWitness: string[];
-  cover: { index: number; weight: number }[];
-  tiedWith: number[];
-  exactPath: boolean;
-}
-
-// A verdict that numbers rounding to the same ones could change is a tie as far as anyone can tell.
-export function stateOf({ verdict, robust }: KeyVerdict): KeyVerdict['verdict'] | 'tied up to rounding' {
-  return verdict === 'tied' || verdict === 'undecided' || robust ? verdict : 'tied up to rounding';
-}
-
-export interface KeySet {
-  rank: number;
-  counts: Record<KeyVerdict['verdict'], number>;
-  robustCounts: Record<KeyVerdict['verdict'], number>;
-  keys: KeyVerdict[];
 }
 
 export interface Arc {
