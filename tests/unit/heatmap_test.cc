@@ -196,9 +196,10 @@ class RememberedWorks final : public Pieces {
   bool first() const override { return true; }
   std::vector<HeldBytes> run(const PieceWork& work, const Executor& executor) override {
     costs.push_back(work.costs);
+    const Executor inside(executor.threads());  // of a piece, whose own works are nobody else's
     std::vector<HeldBytes> results;
     for (std::size_t piece = 0; piece < work.costs.size(); ++piece) {
-      auto bytes = std::make_shared<const std::string>(work.result(piece, executor));
+      auto bytes = std::make_shared<const std::string>(work.result(piece, inside));
       results.push_back({bytes, *bytes});
       work.finished(piece);
     }

@@ -214,6 +214,8 @@ TEST(Mask, WrongNamesAreSaidWithWhatIsExpected) {
   EXPECT_NE(message_of("casual", 8).find("did you mean 'causal'?"), std::string::npos);
   EXPECT_NE(message_of("windw:3", 8).find("did you mean 'window'?"), std::string::npos);
   EXPECT_NE(message_of("full+onsided:1", 8).find("did you mean 'onesided'?"), std::string::npos);
+  EXPECT_NE(message_of("full+&causal", 8).find("A mask, or a part of one beside + or &, has no name"),
+            std::string::npos);
   EXPECT_EQ(
       message_of("prefix:9", 8),
       "Mask 'prefix:9' is not of the form prefix:k: k is a whole number of at least 0 and at most 8, the "

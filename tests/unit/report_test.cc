@@ -206,6 +206,14 @@ TEST(HeatmapPage, NoneOfSoManyIsNotNone) {
   EXPECT_NE(sentence.find("none of 40 keys is unselectable, in any of 10 draws; at most 31 % of such draws"),
             std::string::npos)
       << sentence;
+  HeatmapRun one = run_with(0, 0);
+  one.draws = 1;
+  for (HeatmapRun::Grid& grid : one.grids) {
+    grid.heatmap.cells.resize(1);
+    grid.heatmap.cells.front().draws = 1;
+  }
+  const std::string alone = heatmap_verdict(one);
+  EXPECT_NE(alone.find(" is unselectable, in one draw; at most "), std::string::npos) << alone;
 }
 
 }  // namespace
