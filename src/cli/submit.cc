@@ -1,15 +1,9 @@
 // normscope submit: writes, and does not send, a Slurm script for a command.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 
@@ -17,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cluster/dry_run.h"
 #include "cluster/slurm.h"
 #include "normscope/error.h"
 #include "normscope/record.h"
@@ -31,8 +26,7 @@ namespace fs = std::filesystem;
 constexpr double kEfficiency = 0.8, kSafety = 1.5, kLeastSeconds = 300;
 // A step of texts is cut into eight, one of majority is too short to be shared.
 constexpr std::size_t kWorkersOfTextRun = 8;
-constexpr double kMegabyte = 1 << 20, kLeastMemory = 512;
-constexpr std::size_t kLongestSentence = 2048;
+constexpr double kLeastMemory = 512;  // MB
 
 // The value of an option of the command, and the command without it.
 std::string take_option(std::vector<std::string>& words, const std::string& name) {
@@ -51,15 +45,6 @@ std::string take_option(std::vector<std::string>& words, const std::string& name
   return "";
 }
 
-// What a dry run has shown: a command that runs for some seconds on one thread and is then stopped.
-struct DryRun {
-  bool ended = false;   // before its time was over
-  std::string refused;  // why it failed; empty: it did not
-  double seconds = 0, share = 0;
-  double megabytes = 0;
-  std::size_t runs = 0;  // of a training
-};
-
 // How many runs a training has, by what it keeps in its directory; 0: it is none, or had not begun.
 std::size_t runs_kept_in(const fs::path& run) {
   const std::string command = command_of(run);
@@ -68,88 +53,27 @@ std::size_t runs_kept_in(const fs::path& run) {
   return options.contains("runs") ? options["runs"].size() : 0;
 }
 
-// A process of its own, which may be stopped and whose memory can be told. There are no threads yet.
-DryRun try_out(std::vector<std::string> words, double seconds, const RunCommand& run_command) {
-  const fs::path folder = fs::temp_directory_path() / fmt::format("normscope-dry-{}", ::getpid());
-  words.insert(words.end(), {"--threads", "1", "--quiet", "--out", (folder / "run").string()});
-  int ends[2] = {};
-  if (::pipe(ends) != 0) throw Error("The dry run could not be started.");
-  const pid_t child = ::fork();
-  if (child < 0) throw Error("The dry run could not be started.");
-  if (child == 0) {
-    ::close(ends[0]);
-    be_silent_when_stopped();  // Ctrl-C reaches both
-    const int nowhere = ::open("/dev/null", O_WRONLY);
-    ::dup2(nowhere, STDOUT_FILENO);
-    int code = 0;
-    const auto tell = [&](const void* bytes, std::size_t size) {
-      [[maybe_unused]] const auto told = ::write(ends[1], bytes, size);
-    };
-    const auto refuse = [&](const std::string& why) {
-      const double none = -1;  // before a sentence, in one piece with it
-      std::string bytes(reinterpret_cast<const char*>(&none), sizeof none);
-      bytes += why.substr(0, kLongestSentence);
-      tell(bytes.data(), bytes.size());
-      code = 2;
-    };
-    try {
-      run_command(words, [&](double share) { tell(&share, sizeof share); });
-    } catch (const std::exception& error) {
-      refuse(error.what());
-    }
-    ::_exit(code);
-  }
-  ::close(ends[1]);
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  const auto start = std::chrono::steady_clock::now();
-  DryRun found;
-  double first_share = 0, first_seconds = 0;
-  rusage usage{};
-  bool failed = false;
-  while (true) {
-    double share = 0;
-    found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    while (::read(ends[0], &share, sizeof share) == static_cast<ssize_t>(sizeof share)) {
-      if (share < 0) {
-        char text[kLongestSentence];
-        const ssize_t size = ::read(ends[0], text, sizeof text);
-        found.refused.assign(text, size > 0 ? static_cast<std::size_t>(size) : 0);
-        break;
-      }
-      if (found.share == 0) first_share = share, first_seconds = found.seconds;
-      found.share = std::max(found.share, share);
-    }
-    if (found.ended) {
-      if (failed && found.refused.empty()) found.refused = "The command was killed in its dry run.";
-      break;
-    }
-    int status = 0;
-    if (::wait4(child, &status, WNOHANG, &usage) == child) {
-      found.ended = true;  // once more, for its last words
-      failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-      continue;
-    }
-    const bool stopped = was_interrupted();
-    if (stopped || found.seconds >= seconds) {
-      ::kill(child, SIGKILL);
-      ::wait4(child, &status, 0, &usage);
-      if (!stopped) break;
+struct Tried {
+  DryRun seen;
+  std::size_t runs = 0;  // of a training
+};
+
+// A command for some seconds, on one thread.
+Tried try_out(std::vector<std::string> words, double seconds, const RunCommand& run_command) {
+  struct Folder {
+    fs::path path = fs::temp_directory_path() / fmt::format("normscope-dry-{}", ::getpid());
+    ~Folder() {
       std::error_code ignored;
-      fs::remove_all(folder, ignored);
-      throw Cancelled();
+      fs::remove_all(path, ignored);
     }
-    ::usleep(10'000);
-  }
-  ::close(ends[0]);
-  found.runs = runs_kept_in(folder / "run");
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  found.megabytes = static_cast<double>(usage.ru_maxrss) * 1024 / kMegabyte;
-  // What it takes to begin is not work that is shared.
-  if (!found.ended && found.share > first_share)
-    found.seconds =
-        first_seconds + (found.seconds - first_seconds) * (1 - first_share) / (found.share - first_share);
-  return found;
+  } folder;
+  words.insert(words.end(), {"--threads", "1", "--quiet", "--out", (folder.path / "run").string()});
+  const auto command = [&](const auto& tell) {
+    be_silent_when_stopped();  // Ctrl-C reaches both
+    run_command(words, tell);
+  };
+  const DryRun seen = dry_run(command, seconds, was_interrupted);
+  return {seen, runs_kept_in(folder.path / "run")};
 }
 
 struct Estimate {
@@ -161,11 +85,11 @@ struct Estimate {
 Estimate estimate(const SubmitCall& call, const std::vector<std::string>& words,
                   const RunCommand& run_command) {
   Estimate result;
-  DryRun tried;
+  Tried tried;
   if (call.time.empty() || call.memory.empty()) {
     tried = try_out(words, call.dry_run, run_command);
-    if (!tried.refused.empty()) throw InputError(tried.refused);
-    result.megabytes = std::max(kLeastMemory, 2 * tried.megabytes);
+    if (!tried.seen.refused.empty()) throw InputError(tried.seen.refused);
+    result.megabytes = std::max(kLeastMemory, 2 * tried.seen.megabytes);
   }
   double workers = static_cast<double>(call.nodes * call.tasks * call.threads);
   if (!call.time.empty()) {
@@ -173,7 +97,7 @@ Estimate estimate(const SubmitCall& call, const std::vector<std::string>& words,
     result.why = "The time was given.";
     return result;
   }
-  if (!tried.ended && tried.share <= 0)
+  if (!tried.seen.ended && tried.seen.share <= 0)
     throw InputError(fmt::format(
         "The command has not told within {:.0f} s how far it is, so that its time cannot be estimated; give --time, or "
         "a longer --dry-run.",
@@ -187,12 +111,12 @@ Estimate estimate(const SubmitCall& call, const std::vector<std::string>& words,
       workers = static_cast<double>(most);
     }
   }
-  const double parallel = tried.seconds / (workers * (workers > 1 ? kEfficiency : 1));
+  const double parallel = tried.seen.seconds / (workers * (workers > 1 ? kEfficiency : 1));
   result.seconds = std::max(kLeastSeconds, kSafety * parallel);
   result.why = fmt::format(
       "A dry run says: {} on one thread{}; {:.0f} worker{}{} at {:.0f} % of their time, and half as much again.",
-      duration(tried.seconds),
-      tried.ended ? ", to the end" : fmt::format(", of which {:.2g} % were seen", 100 * tried.share), workers,
+      duration(tried.seen.seconds),
+      tried.seen.ended ? ", to the end" : fmt::format(", of which {:.2g} % were seen", 100 * tried.seen.share), workers,
       workers == 1 ? "" : "s", few, 100 * (workers > 1 ? kEfficiency : 1));
   return result;
 }
