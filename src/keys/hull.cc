@@ -30,8 +30,8 @@ constexpr double kFewBits = 0x1p-16;  // unit roundoff above which numbers count
 constexpr double kPerTerm = 10;       // √max(n, d) times this is `product` where it is more, for long sums,
 constexpr double kMostProduct = 500;  // up to here
 constexpr double kInformation = 1700;    // information stands 1000 roundings out, which is 1732 here
-constexpr double kChasm = 1e3;           // a gap so wide that nothing below it but information stands out;
-constexpr double kChasmOfFine = 1e6;     // of keys as fine as doubles, which have the room for it,
+constexpr double kChasmOfFine = 1e6;     // a gap so wide that nothing below it but information stands out;
+constexpr double kChasm = 1e3;           // of keys less fine than doubles, below one direction alone,
 constexpr double kDeepest = 1e5;         // if what lies below it is at most so wide, in rms
 constexpr double kFewestResiduals = 6;   // of the other keys, to judge by them how far one is out
 constexpr double kLeastOwn = 0.1;        // of a key's distance from a flat that it drags along, to be told
@@ -401,7 +401,10 @@ Eigen::Index directions_above_rounding(const Spectrum& spectrum, Eigen::Index n,
     return values[j] > std::max(kInformation * freedom, most_of_products(j));
   };
   const double chasm = rounding.fine() ? kChasmOfFine : kChasm;
-  for (Eigen::Index r = 1; r < at && 4 * r <= n && !rounding.once(); ++r) {
+  const Eigen::Index above = rounding.once()   ? 0
+                             : rounding.fine() ? n
+                                               : 1;  // directions above a chasm, at most
+  for (Eigen::Index r = 1; r < at && 4 * r <= n && r <= above; ++r) {
     if (values[r - 1] < chasm * values[r] || values[r] > kDeepest * root_n) continue;
     while (r < at && 4 * r <= n && informs(r)) ++r;
     if (4 * r <= n) at = std::min(at, r);
