@@ -116,8 +116,9 @@ Estimate estimate(const SubmitCall& call, const std::vector<std::string>& words,
   result.why = fmt::format(
       "A dry run says: {} on one thread{}; {:.0f} worker{}{} at {:.0f} % of their time, and half as much again.",
       duration(tried.seen.seconds),
-      tried.seen.ended ? ", to the end" : fmt::format(", of which {:.2g} % were seen", 100 * tried.seen.share), workers,
-      workers == 1 ? "" : "s", few, 100 * (workers > 1 ? kEfficiency : 1));
+      tried.seen.ended ? ", to the end"
+                       : fmt::format(", of which {:.2g} % were seen", 100 * tried.seen.share),
+      workers, workers == 1 ? "" : "s", few, 100 * (workers > 1 ? kEfficiency : 1));
   return result;
 }
 

@@ -124,14 +124,14 @@ TEST(Claim, IsLeftOutWhereThereIsNothingToSay) {
 TEST(Claim, OnesAreCountedInTheSingular) {
   const auto some = [](std::size_t yes, std::size_t conditionally, std::size_t no) {
     std::vector<Judgement> claims;
-    for (const auto& [holds, count] : {std::pair{Holds::yes, yes}, {Holds::conditionally, conditionally}, {Holds::no, no}})
+    for (const auto& [holds, count] :
+         {std::pair{Holds::yes, yes}, {Holds::conditionally, conditionally}, {Holds::no, no}})
       for (std::size_t k = 0; k < count; ++k) claims.emplace_back().holds = holds;
     return counts_of(claims);
   };
   EXPECT_EQ(some(1, 1, 1),
             "Claims: 3 in all, 1 holds, 1 holds only under a condition, 1 does not hold, 0 open");
-  EXPECT_EQ(some(2, 0, 3),
-            "Claims: 5 in all, 2 hold, 0 hold only under a condition, 3 do not hold, 0 open");
+  EXPECT_EQ(some(2, 0, 3), "Claims: 5 in all, 2 hold, 0 hold only under a condition, 3 do not hold, 0 open");
 }
 
 TEST(Condition, CombinesAnswersOfThreeKinds) {
