@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { test } from 'node:test';
-import { normscope, open, source, temporaryDirectory, webFolder } from './harness.mjs';
+import { medianFrame, normscope, open, source, temporaryDirectory, timeFrames, webFolder } from './harness.mjs';
 import { serve } from './serve.mjs';
 
 const sections = ['score', 'hull', 'projection', 'scaling', 'layernorm', 'often', 'model', 'collapse', 'equilibria', 'majority', 'audit'];
@@ -315,25 +315,14 @@ test('On a small screen slider, figure and verdict share it', async t => {
 test('Dragging the query draws every frame anew; the median frame is told', async t => {
   const page = await explain(t);
   const dot = await page.getByTestId('hero-direction').boundingBox();
-  await page.evaluate(() => {
-    window.frames = [];
-    let last = performance.now();
-    (function next() {
-      requestAnimationFrame(now => {
-        window.frames.push(now - last);
-        last = now;
-        next();
-      });
-    })();
-  });
+  await timeFrames(page);
   const before = await text(page, 'challenge-rank');
   await page.mouse.move(dot.x + dot.width / 2, dot.y + dot.height / 2);
   await page.mouse.down();
   for (let i = 0; i < 60; ++i) await page.mouse.move(dot.x + 40 * Math.cos(i / 8), dot.y + 40 * Math.sin(i / 8));
   await page.mouse.up();
   await frame(page);
-  const median = await page.evaluate(() => window.frames.sort((a, b) => a - b)[Math.floor(window.frames.length / 2)]);
-  t.diagnostic(`median frame while dragging: ${median.toFixed(1)} ms`);
+  t.diagnostic(`median frame while dragging: ${(await medianFrame(page)).toFixed(1)} ms`);
   assert.notEqual(await data(page, 'challenge-rank', 'rank'), undefined);
   assert.ok(before.length > 0);
 });

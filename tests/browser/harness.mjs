@@ -71,3 +71,19 @@ export async function open(t, where, { colorScheme = 'light', width = 1280, heig
   await page.goto(address);
   return page;
 }
+
+// From now on every frame of the page is timed; the median of those since, in ms.
+export async function timeFrames(page) {
+  await page.evaluate(() => {
+    window.frames = [];
+    let last = performance.now();
+    const next = now => {
+      window.frames.push(now - last);
+      last = now;
+      requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+  });
+}
+export const medianFrame = page =>
+  page.evaluate(() => window.frames.sort((a, b) => a - b)[Math.floor(window.frames.length / 2)]);

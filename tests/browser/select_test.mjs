@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { bundled, normscope, open, source, temporaryDirectory, webFolder } from './harness.mjs';
+import { bundled, medianFrame, normscope, open, source, temporaryDirectory, timeFrames, webFolder } from './harness.mjs';
 import { serve } from './serve.mjs';
 
 const markup = '<img src=x onerror=alert(1)>';
@@ -96,6 +96,39 @@ test('Lengthening Key 3 makes Key 2 unselectable, and scaling restores it', asyn
   assert.equal(await arcs(page, 2), 1);
   assert.equal(await text(page, 'count-unselectable'), '0');
   assert.match(await text(page, 'norm'), /RMSNorm/);
+  assert.deepEqual(page.problems, []);
+});
+
+test('In space every step of a turn, and of a key that is dragged, is drawn anew; the median frame is told', async t => {
+  const page = await select(t, '#select');
+  await page.getByTestId('scaling').check(); // with the sphere of winners
+  const drawn = () => page.getByTestId('figure').innerHTML();
+  const grips = {
+    'the view is turned': async () => {
+      const box = await page.getByTestId('figure').boundingBox();
+      return [box.x + 0.08 * box.width, box.y + 0.08 * box.height];
+    },
+    'a key is dragged': async () => {
+      const box = await page.getByTestId('key-3').boundingBox();
+      return [box.x + box.width / 2, box.y + box.height / 2];
+    },
+  };
+  for (const [name, grip] of Object.entries(grips)) {
+    const [x, y] = await grip();
+    await timeFrames(page);
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    let last = await drawn();
+    for (let i = 1; i <= 40; ++i) {
+      await page.mouse.move(x + 2 * i, y + i);
+      await page.evaluate(() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+      const now = await drawn();
+      assert.notEqual(now, last, `${name}: step ${i} was not drawn`);
+      last = now;
+    }
+    await page.mouse.up();
+    t.diagnostic(`median frame while ${name}: ${(await medianFrame(page)).toFixed(1)} ms`);
+  }
   assert.deepEqual(page.problems, []);
 });
 
