@@ -33,6 +33,8 @@ constexpr double kInformation = 1700;    // information stands 1000 roundings ou
 constexpr double kChasmOfFine = 1e6;     // a gap so wide that nothing below it but information stands out;
 constexpr double kChasm = 1e3;           // of keys less fine than doubles, below one direction alone,
 constexpr double kDeepest = 1e5;         // if what lies below it is at most so wide, in rms
+constexpr double kLikeOthers = 6;        // over √directions: how many times the rms of others is like them
+constexpr double kUncounted = 0x1p20;    // a key measured in so much does not move the flat
 constexpr double kFewestResiduals = 6;   // of the other keys, to judge by them how far one is out
 constexpr double kLeastOwn = 0.1;        // of a key's distance from a flat that it drags along, to be told
 constexpr double kDecomposition = 8;     // error of singular values, in units of 2^-53 of the largest
@@ -101,6 +103,13 @@ struct Rounding {
                                 unit_roundoff, smallest);
     if (!once() && mean.cwiseAbs().maxCoeff() <= kCentred * unit_roundoff) finest = 1;
     measure();
+  }
+  // The same, with no key finer than the middle one.
+  Rounding no_finer() const {
+    Rounding coarse = *this;
+    coarse.finest = 1;
+    coarse.measure();
+    return coarse;
   }
   // In rms, of an entry in units of its column and key.
   double relative(Eigen::Index i, Eigen::Index c) const {
@@ -438,6 +447,29 @@ Eigen::Index directions_with_small_keys(const RowMatrix& scaled, const Eigen::Ro
   return rank + kept;
 }
 
+// Whether keys that are far finer than the middle one lie no farther from the flat of the others than these do, and so err as
+// these do: they are what is left where terms as large as those of the others cancel, as in X(AB) for a row of X that A
+// hardly sees. Information of their own would take them farther out. scaled: keys in units of the columns' scales.
+bool small_keys_err_as_others(const RowMatrix& scaled, const Rounding& rounding) {
+  const auto is_small = rounding.key.array() * kUneven < 1;
+  const auto small = is_small.count();
+  if (rounding.once() || small == 0) return false;
+  const Rounding coarse = rounding.no_finer();
+  const Eigen::VectorXd key = is_small.select(kUncounted, coarse.key.array());
+  const Eigen::RowVectorXd column_unit = (coarse.grain.array() > 0).select(coarse.grain, 1.0);
+  const MeasuredKeys measured(scaled, key, column_unit, coarse.fine());
+  const Spectrum spectrum(measured);
+  const Eigen::Index others = scaled.rows() - small,
+                     rank = directions_above_rounding(spectrum, others, coarse),
+                     weak = spectrum.v.cols() - rank, freedom = others - 1 - rank;
+  if (freedom < 1 || freedom * weak < kFewestResiduals) return false;
+  const Eigen::ArrayXd squares =
+      spectrum.along(measured.rows, rank).rowwise().squaredNorm().array() * key.array().square();
+  const double times = 2 + kLikeOthers / std::sqrt(static_cast<double>(weak)),
+               farthest = is_small.select(squares, 0.0).maxCoeff();
+  return farthest * static_cast<double>(freedom) <= times * times * is_small.select(0.0, squares).sum();
+}
+
 // What NumPy's matrix_rank makes of the centred keys, which it would hold in float32 at least.
 std::size_t matrix_rank(const Eigen::VectorXd& values, std::size_t n, std::size_t d, double unit_roundoff) {
   if (values.size() == 0) return 0;
@@ -585,7 +617,8 @@ AffineHull affine_hull(MatrixView<const double> keys, RankPolicy policy, double 
 
   // Columns in units of their rounding. Rounding alone, in m directions of n keys, has singular values of
   // about √n + √m at most in these units.
-  const Rounding rounding(keys, scales, mean, unit_roundoff, smallest_rounding);
+  Rounding rounding(keys, scales, mean, unit_roundoff, smallest_rounding);
+  if (small_keys_err_as_others(scaled, rounding)) rounding = rounding.no_finer();
   const Eigen::RowVectorXd& grain = rounding.grain;
   const Eigen::RowVectorXd column_unit = (grain.array() > 0).select(grain, 1.0);
   hull.finest = (grain.cwiseProduct(scales)).minCoeff();

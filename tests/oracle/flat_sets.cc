@@ -263,11 +263,23 @@ Drawn draw(Random& random, Family family, std::size_t d, const Precision& precis
     }
     case Family::three: {
       const std::size_t middle = between(random, rank, std::max(rank, 2 * d));
+      // Numbers of few bits are summed in float32, and stay there between two products.
+      const Precision& between_products = precision.once() ? kPrecisions[2] : precision;
+      if (random.below(2) == 0) {  // X(AB): of some rows of X hardly anything is left
+        // A of small integers and X of 24 bits, so that XA, which the verdicts are those of, is exact.
+        Computed x = stored(gaussian(random, n, middle, precision.wide() ? kPrecisions[2] : precision)),
+                 a = stored(fill(middle, rank, precision, [&](std::size_t i, std::size_t c) {
+                   return i < rank ? (i == c ? 1.0 : 0.0) : static_cast<double>(random.below(5)) - 2;
+                 }));
+        Computed truth = product(random, x, a, wide);
+        return {product(random, x,
+                        product(random, a, stored(gaussian(random, rank, d, precision)), between_products),
+                        precision),
+                rank, std::move(truth.value)};
+      }
       Computed z = stored(gaussian(random, n, rank, precision)),
                q = stored(gaussian(random, rank, middle, precision)),
                w = stored(gaussian(random, middle, d, precision));
-      // Numbers of few bits are summed in float32, and stay there between two products.
-      const Precision& between_products = precision.once() ? kPrecisions[2] : precision;
       return {product(random, product(random, z, q, between_products), w, precision), rank,
               std::move(z.value)};
     }

@@ -667,6 +667,74 @@ TEST(RankPolicy, AColumnThatCancelsInProductsOfThreeLeavesTheOthersRounding) {
   EXPECT_GE(on_a_line, 36);
 }
 
+// X(AB), summed in T, and XA beside it: A of small integers and X of 24 bits, so that doubles hold XA exactly.
+template <class T>
+std::pair<Matrix<double>, Matrix<double>> factored_map(Random& random, std::size_t n, std::size_t rank,
+                                                       std::size_t d) {
+  const auto times = [](const Matrix<double>& left, const Matrix<double>& right) {
+    Matrix<double> result(left.rows(), right.cols());
+    for (std::size_t i = 0; i < left.rows(); ++i)
+      for (std::size_t c = 0; c < right.cols(); ++c) {
+        T sum = 0;
+        for (std::size_t k = 0; k < left.cols(); ++k)
+          sum += static_cast<T>(left(i, k)) * static_cast<T>(right(k, c));
+        result(i, c) = static_cast<double>(sum);
+      }
+    return result;
+  };
+  Matrix<double> x = gaussian(random, n, d), a(d, rank), b = gaussian(random, rank, d);
+  for (std::size_t i = 0; i < n; ++i)
+    for (double& value : x[i]) value = static_cast<double>(static_cast<float>(value));
+  for (std::size_t i = 0; i < d; ++i)
+    for (double& value : a[i]) value = 1 + static_cast<double>(random.below(7));
+  Matrix<double> exact(n, rank);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t c = 0; c < rank; ++c)
+      for (std::size_t k = 0; k < d; ++k) exact(i, c) += x(i, k) * a(k, c);
+  return {times(x, times(a, b)), std::move(exact)};
+}
+
+// Rows of X that A hardly sees leave small keys, which err as much as the large ones do.
+TEST(RankPolicy, KeysThatCancelInAFactoredMapErrAsTheOthersDo) {
+  KeyOptions options;
+  options.margins = Margins::bound;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed, 4);
+    const std::size_t rank = 1 + seed % 2, d = rank + 2 + random.below(60),
+                      n = 2 * rank + 6 + random.below(150);
+    const bool wide = seed % 4 < 2;
+    options.unit_roundoff = wide ? 0x1p-53 : 0x1p-24;
+    const auto [keys, exact] =
+        wide ? factored_map<double>(random, n, rank, d) : factored_map<float>(random, n, rank, d);
+    const KeySet set = decide(keys, {}, options);
+    EXPECT_EQ(set.rank, rank) << n << " × " << d << ", seed " << seed;
+    EXPECT_EQ(verdicts(set), verdicts(decide(exact))) << n << " × " << d << ", seed " << seed;
+  }
+}
+
+// What looks like them but lies farther out than the others leave, is not what cancelled.
+TEST(RankPolicy, SmallKeysWithDirectionsOfTheirOwnKeepThemBesideLargeOnesOnALine) {
+  constexpr std::size_t large = 20, small = 9, d = 6;
+  for (const double roundoff : {0x1p-24, 0x1p-53})
+    for (const double ratio : {10., 1e3, 1e6})
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        Random random(seed, 5);
+        const auto rounded = [&](double value) {
+          return roundoff > 0x1p-30 ? static_cast<double>(static_cast<float>(value)) : value;
+        };
+        const Matrix<double> line = gaussian(random, large, 1), along = gaussian(random, 1, d);
+        Matrix<double> keys(large + small, d);
+        for (std::size_t i = 0; i < keys.rows(); ++i)
+          for (std::size_t c = 0; c < d; ++c)
+            keys(i, c) = rounded(i < large ? 4 * rounded(line(i, 0)) * rounded(along(0, c))
+                                           : 16 / ratio * random.normal());
+        KeyOptions options;
+        options.unit_roundoff = roundoff;
+        options.margins = Margins::bound;
+        EXPECT_EQ(decide(keys, {}, options).rank, d) << roundoff << ", " << ratio << ", seed " << seed;
+      }
+}
+
 TEST(RankPolicy, KeysThatRepeatHaveNoMoreRankThanDistinctOnes) {
   for (const auto& [n, d, distinct] :
        {std::tuple<std::size_t, std::size_t, std::size_t>{5, 48, 2}, {40, 24, 2}, {64, 64, 22}}) {
