@@ -54,6 +54,7 @@ struct ScanSettings {
   // of float32, and without eps besides. Points of a sphere are vertices of their hull, so that unselectable
   // keys of the model space come from these two.
   bool ideal_norms = false;
+  bool losses = true;        // of the next token, where the model tells it
   ForwardObserver observer;  // is shown what the pass shows, beside the scan
 };
 

@@ -103,7 +103,7 @@ class Scan {
     };
     const std::vector<Matrix<float>> states = forward(weights_, windows_, executor_, observer);
     finish_layer();
-    if (spec_.causal && spec_.head != ModelSpec::Head::none) {
+    if (settings_.losses && spec_.causal && spec_.head != ModelSpec::Head::none) {
       const HeadWeights head = weights_.head();
       for (std::size_t w = 0; w < windows_.size(); ++w)
         result_[w].losses = next_token_losses(spec_, head, states[w].view(), windows_[w], executor_);
@@ -581,6 +581,10 @@ struct ScanPiece {
   std::vector<std::size_t> heads;  // whose keys are decided, for any query and for reachable ones
 };
 
+// Where windows are enough to keep many processes busy each is one piece. Fewer are cut by what is decided: each
+// piece of a window costs a pass.
+constexpr std::size_t kEnoughPieces = 256, kFewestOfWindow = 3, kMostOfWindow = 8;
+
 std::vector<KeySpace> chosen_spaces(const ScanSettings& settings, bool norms) {
   std::vector<KeySpace> spaces;
   for (const KeySpace space : settings.spaces)
@@ -589,8 +593,8 @@ std::vector<KeySpace> chosen_spaces(const ScanSettings& settings, bool norms) {
 }
 
 // Heads of one group have the same keys, and stay together.
-std::vector<std::vector<std::size_t>> head_groups(const ModelSpec& spec, const ScanSettings& settings) {
-  constexpr std::size_t most = 8;  // of a window: each costs a pass
+std::vector<std::vector<std::size_t>> head_groups(const ModelSpec& spec, const ScanSettings& settings,
+                                                  std::size_t most) {
   std::vector<std::size_t> heads = settings.heads;
   for (std::size_t head = 0; settings.heads.empty() && head < spec.block.heads; ++head) heads.push_back(head);
   std::vector<std::vector<std::size_t>> same_keys;
@@ -626,14 +630,16 @@ std::vector<ScanWindow> scan_in_pieces(const ModelWeights& weights,
                                        const std::function<void(std::size_t, std::size_t)>& progress) {
   const ModelSpec& spec = weights.spec();
   const auto of_heads = chosen_spaces(settings, false);
+  const std::size_t parts = std::min(kMostOfWindow, kEnoughPieces / windows.size());
+  const bool whole = parts < kFewestOfWindow;
   std::vector<ScanPiece> pieces;
   PieceWork work{"scan", {}, true, {}, {}};
   for (std::size_t w = 0; w < windows.size(); ++w) {
     const auto n = static_cast<double>(windows[w].size());
     pieces.push_back({w, true, {}});
     work.costs.push_back(n * n);
-    if (of_heads.empty()) continue;
-    for (auto& group : head_groups(spec, settings)) {
+    if (of_heads.empty() || whole) continue;
+    for (auto& group : head_groups(spec, settings, parts)) {
       work.costs.push_back(n * n * static_cast<double>(group.size()));
       pieces.push_back({w, false, std::move(group)});
     }
@@ -646,10 +652,10 @@ std::vector<ScanWindow> scan_in_pieces(const ModelWeights& weights,
   auto found = run_pieces<ScanWindow>(executor, work, [&](std::size_t index, const Executor& inside) {
     const ScanPiece& piece = pieces[index];
     ScanSettings own = settings;
-    own.spaces = chosen_spaces(settings, piece.norms);
+    if (!whole) own.spaces = chosen_spaces(settings, piece.norms);
     if (!piece.norms) {
       own.heads = piece.heads;
-      own.ideal_norms = false;
+      own.ideal_norms = own.losses = false;
     }
     return std::move(Scan(weights, windows.subspan(piece.window, 1), own, inside, {}).run().front());
   });

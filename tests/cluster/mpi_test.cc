@@ -219,6 +219,9 @@ TEST_F(MpiTest, ScanIsTheSame) {
   const std::string scan = "scan lm/models/layernorm-seed11 --window 20 --samples 2 ";
   expect_same_for_any_number(scan + "--text text.txt", {1, 2, 3, 4});
   expect_same_for_any_number(scan + "--text text.txt --trace attn.key --space head", {2});
+  // So many windows that none is cut.
+  expect_same_for_any_number("scan lm/models/layernorm-seed11 --window 6 --samples 90 --text text.txt",
+                             {1, 3});
   // Standard input reaches the first process only, and is told to all.
   const Outcome alone = run_alone(scan + "--text - --threads 1 --json <text.txt");
   const Outcome both = run_job(3, scan + "--text - --threads 1 --json <text.txt");
