@@ -58,6 +58,7 @@ struct MajoritySettings {
   double stop_accuracy = 2;                // a run ends once its test accuracy reaches this; above 1: never
   std::optional<std::uint64_t> data_seed;  // none: the seed of the run, as in the paper
   EncoderPath path = EncoderPath::automatic;
+  bool uniform_attention = false, learned_matrix = false;  // as EncoderSpec::uniform, ::matrix
 
   bool operator==(const MajoritySettings&) const = default;
 };
@@ -83,7 +84,7 @@ struct MajorityRow {
 // Where the token types stand in the first layer, in model space (the paper's): the keys a type's token
 // offers and the query it asks with.
 struct TypeGeometry {
-  Matrix<double> keys;     // classes × d: norm1(embedding)
+  Matrix<double> keys;     // classes × d: norm1(embedding), after the matrix in front of it if there is one
   Matrix<double> queries;  // classes·heads × d: h W_Qᵀ W_K/√(d/heads)
 };
 TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> parameters);
