@@ -24,7 +24,9 @@ double unnormed_seconds(const PaperPlan& plan) {
   return 1e-3 * static_cast<double>(plan.seeds.size() * plan.steps_3d);
 }
 double wide_seconds(const PaperPlan& plan) {
-  return 0.3 * static_cast<double>(plan.seeds.size() * std::min(plan.steps, kWideSteps));
+  const auto seeds = static_cast<double>(plan.seeds.size());
+  return seeds * (0.3 * static_cast<double>(std::min(plan.steps, kWideSteps)) +
+                  2 * 3.5e-3 * static_cast<double>(plan.steps));
 }
 double majority_3d_seconds(const PaperPlan& plan) {
   return 1e-3 *
