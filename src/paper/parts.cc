@@ -53,6 +53,9 @@ double sample_seconds(const PaperPlan& plan) {
 double deep_seconds(const PaperPlan& plan) {
   return 36 * static_cast<double>(plan.deep_samples);
 }
+double page_seconds(const PaperPlan& plan) {
+  return 5 + 60 * static_cast<double>(plan.models.size());
+}
 template <int seconds>
 double about(const PaperPlan&) {
   return seconds;
@@ -204,8 +207,8 @@ std::span<const PaperPart> paper_parts() {
        brody_identities(), about<5>, no_settings, true},
       {"limits", "limits", "majority and random keys in more dimensions", brody_limits(), wide_seconds, wide,
        true},
-      {"page", "page", "large keys, and which half of LayerNorm makes keys selectable", demo_page(), about<5>,
-       no_settings, true},
+      {"page", "page", "large keys, and which half of LayerNorm makes keys selectable", demo_page(),
+       page_seconds, no_settings, true},
       {"theorems", "theorems", "bounds over masks and value matrices of every kind", wu_theorems(), about<5>,
        sampled, true},
   };

@@ -91,7 +91,7 @@ TEST(IdentityClaims, HoldAndDrawTheTwoPointsOfThePlane) {
 
 TEST(PageClaims, AreAnsweredByExactVerdicts) {
   const Findings found = Bench().find(demo_page);
-  ASSERT_EQ(found.claims.size(), 5u);
+  ASSERT_EQ(found.claims.size(), 6u);
   const Judgement& large = claim_with(found, "large norm");
   EXPECT_EQ(large.holds, Holds::conditionally);
   EXPECT_NE(large.measured.find("e₄ 4 are"), std::string::npos) << large.measured;
@@ -234,6 +234,41 @@ TEST(LimitsClaims, TheLossBehindAMatrixIsComparedSeedBySeed) {
   EXPECT_EQ(claim(0.1F).holds, Holds::yes) << claim(0.1F).measured;
   EXPECT_EQ(claim(0.2F).holds, Holds::no);
   EXPECT_EQ(claim(0.05F).holds, Holds::conditionally);
+}
+
+// A model whose retrieval without the norm, alone and rescaled, differs by so much from that as trained.
+Judgement removed(double alone, double rescaled, double trained = 0.8) {
+  Bench bench;
+  const PretrainedModel models[] = {{"tiny", nullptr, {}}};
+  Evidence evidence{bench.plan, bench.executor};
+  evidence.models = models;
+  evidence.ablate = [&](const PretrainedModel&) {
+    Ablation ablation;
+    for (const auto& [name, change] :
+         {std::pair{"as trained", 0.0}, {"none", alone}, {"none, rescaled", rescaled}}) {
+      AblateRow& row = ablation.rows.emplace_back();
+      row.name = name;
+      row.finds.chance = 0.02;
+      for (std::size_t prompt = 0; prompt < 8; ++prompt)
+        row.finds.share.push_back(trained + 0.01 * static_cast<double>(prompt % 3) + change);
+    }
+    return ablation;
+  };
+  for (const Claim& claim : demo_page().claims)
+    if (claim.sentence.find("hurts sharp") != std::string::npos) return *judge(claim, evidence);
+  throw std::runtime_error("no such claim");
+}
+
+TEST(PageClaims, RemovingTheNormIsToldByRetrievalOfModelsAtHand) {
+  EXPECT_EQ(removed(-0.5, -0.4).holds, Holds::yes) << removed(-0.5, -0.4).measured;
+  EXPECT_EQ(removed(0.05, 0.05).holds, Holds::no);
+  EXPECT_EQ(removed(-0.5, 0.05).holds, Holds::conditionally);
+  EXPECT_NE(removed(-0.5, 0.05).condition.find("length"), std::string::npos);
+  EXPECT_EQ(removed(-0.5, -0.4, 0.01).holds, Holds::open);  // as trained it finds nothing
+  const Findings without_model = Bench().find(demo_page);
+  const Judgement& open = claim_with(without_model, "hurts sharp");
+  EXPECT_EQ(open.holds, Holds::open);
+  EXPECT_NE(open.measured.find("no pretrained model is on this machine"), std::string::npos);
 }
 
 // Trained language models whose held-out loss differs from LayerNorm's by so much, of three seeds.
