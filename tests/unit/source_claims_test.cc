@@ -112,7 +112,11 @@ TEST(PageClaims, AreAnsweredByExactVerdicts) {
 
 TEST(TheoremClaims, OnlyTheFactorNWithTheRadiusFails) {
   const Findings found = Bench().find(wu_theorems);
-  ASSERT_EQ(found.claims.size(), 4u);
+  ASSERT_EQ(found.claims.size(), 5u);
+  const Judgement& weights = claim_with(found, "weight normalization");
+  EXPECT_EQ(weights.holds, Holds::answered);
+  EXPECT_NE(weights.verdict.find("without a norm it "), std::string::npos) << weights.verdict;
+  EXPECT_NE(weights.verdict.find("; with one it "), std::string::npos) << weights.verdict;
   EXPECT_EQ(claim_with(found, "Without LayerNorm").holds, Holds::yes);
   EXPECT_EQ(claim_with(found, "no obtuse angle").holds, Holds::yes);
   const Judgement& second = claim_with(found, "Nε^{2r}");
