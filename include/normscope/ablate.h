@@ -155,5 +155,12 @@ struct RetrievalChange {
   }
 };
 std::vector<RetrievalChange> retrieval_changes(const Ablation& ablation, std::size_t row);
+// The same, prompt by prompt.
+struct RetrievalValues {
+  const char* measure;
+  std::vector<double> trained, changed;
+  double chance = 0;
+};
+std::vector<RetrievalValues> retrieval_values(const Ablation& ablation, std::size_t row);
 
 }  // namespace normscope

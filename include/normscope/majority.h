@@ -58,6 +58,7 @@ struct MajoritySettings {
   double stop_accuracy = 2;                // a run ends once its test accuracy reaches this; above 1: never
   std::optional<std::uint64_t> data_seed;  // none: the seed of the run, as in the paper
   EncoderPath path = EncoderPath::automatic;
+  bool uniform_attention = false, learned_matrix = false;  // as EncoderSpec::uniform, ::matrix
 
   bool operator==(const MajoritySettings&) const = default;
 };
@@ -83,7 +84,7 @@ struct MajorityRow {
 // Where the token types stand in the first layer, in model space (the paper's): the keys a type's token
 // offers and the query it asks with.
 struct TypeGeometry {
-  Matrix<double> keys;     // classes × d: norm1(embedding)
+  Matrix<double> keys;     // classes × d: norm1(embedding), after the matrix in front of it if there is one
   Matrix<double> queries;  // classes·heads × d: h W_Qᵀ W_K/√(d/heads)
 };
 TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> parameters);
@@ -91,6 +92,23 @@ TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> param
 std::vector<double> angles_to_ones(const Matrix<double>& rows);
 // Share of the rows' squared length outside their best hyperplane through the origin: 0 if they lie in one.
 double out_of_plane(const Matrix<double>& rows);
+
+// The task solved by hand: exact averaging, as keys orthogonal to 1 allow it. Every type has a direction u_c
+// orthogonal to 1, and e_c = ρ(u_c ± 1/√d) with a small ρ; W_K reads along 1 only, so that queries lie along 1 and
+// all keys that LayerNorm leaves get the score 0; values are √d·u_c, and what attention makes of them is
+// √d Σ_c f_c u_c, f_c the share of type c among the tokens. W_O scales it so that the logits are β u_c·Σ f_c′ u_c′ up to
+// a thousandth; the feed-forward part adds nothing.
+struct AveragingSolution {
+  EncoderSpec spec;  // with LayerNorm
+  std::vector<float> parameters;
+  double sharpness = 1;  // β: what the first sequences of a set are told best with
+};
+// u_c, classes × dimension (2 or more): a harmonic frame, the points (cos 2πkc/C, sin 2πkc/C) for some frequencies k and
+// (−1)^c/√2 where a dimension is left, over their length. A simplex if there are as many dimensions as classes.
+Matrix<double> type_directions(std::size_t classes, std::size_t dimension);
+// Mean cross-entropy of the logits β u_c·Σ f_c′ u_c′.
+double averaging_loss(const Matrix<double>& directions, double sharpness, const SequenceSet& set);
+AveragingSolution averaging_solution(const MajoritySettings& settings, const SequenceSet& train);
 
 struct MajorityRun {
   TrainingRunId id;

@@ -7,6 +7,10 @@
 //   x ← x + softmax(q kᵀ/√(d/heads)) v W_Oᵀ + b_O                      (per head, under the mask)
 //   x ← x + relu(norm2(x) W₁ᵀ + b₁) W₂ᵀ + b₂
 //
+// Two variants: with a learned matrix M in front of norm1, the identity at first, h = norm1(x Mᵀ); with uniform
+// attention its scores are 0, so that it is the mean over the keys that the mask leaves, and W_Q and W_K neither
+// matter nor learn.
+//
 // starting from x = embedding[t]; logits = x · embeddingᵀ (tied). No positions, no dropout. The target of
 // every position is the label of its sequence; the loss is the mean cross-entropy over all positions of a
 // batch.
@@ -33,6 +37,8 @@ struct EncoderSpec {
   NormSpec norm1;             // before attention
   NormSpec norm2;             // before the feed-forward part
   std::string mask = "full";  // by a name of mask.h; random ones are drawn from seed 0
+  bool matrix = false;        // a learned d × d matrix in front of norm1
+  bool uniform = false;       // attention is frozen at equal weights
 
   bool operator==(const EncoderSpec&) const = default;
 };
@@ -51,7 +57,7 @@ std::vector<ParameterSlot> parameter_slots(const EncoderSpec& spec);
 std::size_t parameter_count(const EncoderSpec& spec);
 
 // Embedding and normals N(0,1); in_proj Xavier-uniform; the other weights and their biases U(±1/√fan_in), the
-// bias of the attention's output 0; gains 1, biases of norms 0, α of tanh ½.
+// bias of the attention's output 0; gains 1, biases of norms 0, α of tanh ½, matrices in front of norms the identity.
 std::vector<float> initial_parameters(const EncoderSpec& spec, std::uint64_t seed);
 
 // Sequences of one length, each with one label. Without positions and mask a sequence is a bag: how often

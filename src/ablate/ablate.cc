@@ -719,20 +719,27 @@ std::span<const RetrievalVerdict> values_of(RetrievalVerdict) {
   return all;
 }
 
-std::vector<RetrievalChange> retrieval_changes(const Ablation& ablation, std::size_t row) {
+std::vector<RetrievalValues> retrieval_values(const Ablation& ablation, std::size_t row) {
   const AblateRow& trained = ablation.rows.front();
   const AblateRow& changed = ablation.rows.at(row);
-  const bool failed = !changed.failure.empty();
-  std::vector<RetrievalChange> result;
-  const auto add = [&](const char* name, std::span<const double> a, std::span<const double> b,
+  std::vector<RetrievalValues> result;
+  const auto add = [&](const char* name, const std::vector<double>& a, const std::vector<double>& b,
                        double chance) {
-    if (!a.empty()) result.push_back(retrieval_change(name, a, b, chance, ablation.tolerated, failed));
+    if (!a.empty()) result.push_back({name, a, b, chance});
   };
-  const std::vector<double> gain = trained.copy_gain(), changed_gain = changed.copy_gain();
-  add("gain", gain, changed_gain, 0);
+  add("gain", trained.copy_gain(), changed.copy_gain(), 0);
   add("copy", trained.copy.choice, changed.copy.choice, trained.copy.chance);
   add("lookup", trained.lookup.choice, changed.lookup.choice, trained.lookup.chance);
   add("finds", trained.finds.share, changed.finds.share, trained.finds.chance);
+  return result;
+}
+
+std::vector<RetrievalChange> retrieval_changes(const Ablation& ablation, std::size_t row) {
+  const bool failed = !ablation.rows.at(row).failure.empty();
+  std::vector<RetrievalChange> result;
+  for (const RetrievalValues& each : retrieval_values(ablation, row))
+    result.push_back(
+        retrieval_change(each.measure, each.trained, each.changed, each.chance, ablation.tolerated, failed));
   return result;
 }
 

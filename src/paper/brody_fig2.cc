@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/number_text.h"
 #include "paper/majority_measures.h"
@@ -145,6 +146,133 @@ Claim queries_turn() {
       .topic = "projection"};
 }
 
+// LayerNorm with attention frozen at equal weights, trained beside the others: exact averaging, of which the rest is
+// learned.
+std::vector<MajorityRun> frozen(const Evidence& evidence) {
+  if (!evidence.train_majority) return {};
+  MajoritySettings settings;
+  settings.steps = evidence.plan.steps;
+  settings.uniform_attention = true;
+  return evidence.train_majority("majority-uniform", settings, {"layernorm"});
+}
+RatioInterval over_frozen(const Evidence& evidence, const char* norm, double loss) {
+  return steps_ratio(runs_of(evidence.majority, norm), runs_of(once<frozen>(evidence), "layernorm"), loss,
+                     level_of(evidence));
+}
+
+Claim as_by_averaging() {
+  constexpr double loss = 0.5;
+  constexpr Threshold alike{
+      1.5,
+      "half as much again is the least called much more, as where the steps without projection are judged",
+      1};
+  const auto with = [](const Evidence& evidence) { return over_frozen(evidence, "layernorm", loss); };
+  const auto without = [](const Evidence& evidence) { return over_frozen(evidence, "rmsnorm", loss); };
+  const auto frozen_end = [](const Evidence& evidence) {
+    return mean_interval(last_values(sound_runs(once<frozen>(evidence), "layernorm"), kTrainLoss.value),
+                         level_of(evidence));
+  };
+  return {
+      .where = "§3.1, §4.1",
+      .sentence = "With projection majority is learned as by attention that averages all keys",
+      .published =
+          "the projection lets attention give all keys the same weight, which makes majority easy; no numbers",
+      .there = [](const Evidence& evidence) -> Answer { return !once<frozen>(evidence).empty(); },
+      .measured = written(
+          "steps to loss {} over those with attention frozen at equal weights: {} with projection, {} without (rmsnorm)",
+          loss, with, without),
+      .why = written(
+          "Ratios seed by seed, {}. Training loss at the end: {} frozen, {} with projection, {} without.",
+          counted(of(with, &RatioInterval::count), "seed"), frozen_end, at_end("layernorm", kTrainLoss),
+          at_end("rmsnorm", kTrainLoss)),
+      .asks = {{at_least(of(with, &RatioInterval::count), 2), " Fewer than two seeds were run."}},
+      .holds = at_most(with, alike,
+                       Aspect("steps to loss 0.5, layernorm over attention frozen at equal weights", "×")),
+      .topic = "projection"};
+}
+
+// The solution made by hand, over the test sequences of the seeds.
+struct ByHand {
+  std::size_t dimension = 0;
+  std::vector<double> loss, accuracy;  // in the dimensions of the figure
+  double wide_accuracy = 0;            // least, in as many as there are types and one more
+  double distance = 0,
+         unprojected = 0;  // of attention from uniform: most after LayerNorm, least after RMSNorm
+};
+ByHand by_hand(const Evidence& evidence) {
+  ByHand found;
+  found.wide_accuracy = found.unprojected = 1;
+  for (const std::uint64_t seed : evidence.plan.seeds) {
+    MajoritySettings settings;
+    found.dimension = settings.dimension;
+    const MajorityData data = make_majority_data(settings.task, seed);
+    const auto measured = [&](const char* norm) {
+      AveragingSolution solution = averaging_solution(settings, data.train);
+      solution.spec.norm1 = parse_norm(norm);
+      return make_encoder_gradient<float>(solution.spec)
+          ->measure(data.test, solution.parameters, evidence.executor);
+    };
+    const EncoderMeasures projected = measured("layernorm");
+    found.loss.push_back(projected.loss);
+    found.accuracy.push_back(projected.accuracy);
+    found.distance = std::max(found.distance, projected.attention_distance);
+    found.unprojected = std::min(found.unprojected, measured("rmsnorm").attention_distance);
+    settings.dimension = settings.task.classes + 1;
+    found.wide_accuracy = std::min(found.wide_accuracy, measured("layernorm").accuracy);
+  }
+  return found;
+}
+
+Claim averaging_solves() {
+  constexpr Threshold rounding{1e-4, "a thousand roundings of float32"};
+  const auto distance = of(once<by_hand>, &ByHand::distance),
+             wide = of(once<by_hand>, &ByHand::wide_accuracy);
+  const auto accuracies = of(once<by_hand>, &ByHand::accuracy);
+  const auto least = of(accuracies, [](const std::vector<double>& values) {
+    return *std::min_element(values.begin(), values.end());
+  });
+  const Condition equal = at_most(distance, rounding, "attention of a query along 1, distance from uniform");
+  return {
+      .where = "§3.1",
+      .sentence = "A query along 1 weighs all projected keys equally, and their average tells the majority",
+      .published = "enough to compute majority",
+      .there = [](const Evidence& evidence) -> Answer {
+        return evidence.train_majority && !evidence.plan.seeds.empty();
+      },
+      .measured = written(
+          "a solution made by hand: attention {:.1e} from uniform; in {} dimensions test accuracy {:.3f}, loss {:.3f}; in {} dimensions accuracy {:.3f}",
+          distance, of(once<by_hand>, &ByHand::dimension),
+          of(accuracies, [](const std::vector<double>& values) { return mean_interval(values).mean; }),
+          of(once<by_hand>, [](const ByHand& found) { return mean_interval(found.loss).mean; }),
+          MajorityTask().classes + 1, wide),
+      .why = written(
+          "W_K reads along 1 only, which LayerNorm leaves empty: whatever the embeddings have along 1, all scores are 0. With RMSNorm in its place the same weights give attention {:.2f} from uniform. The average of directions tells {} types apart in every sequence only where these have a dimension each. Sharpness is fitted to sequences of the training set, {}.",
+          of(once<by_hand>, &ByHand::unprojected), MajorityTask().classes,
+          counted([](const Evidence& evidence) { return evidence.plan.seeds.size(); }, "seed")),
+      .holds = all_of({equal, at_least(least, 1, "least test accuracy, 8 dimensions")}),
+      .holds_if = {{all_of({equal, at_least(wide, 1, "least test accuracy, a dimension for every type")}),
+                    "there is a dimension for every type"}},
+      .topic = "projection"};
+}
+
+// Exact averaging, as curves beside those of the norms.
+void add_references(const Evidence& evidence, CurveFigure::Panel& losses) {
+  const std::vector<MajorityRun>& runs = once<frozen>(evidence);
+  if (runs.empty() || losses.curves.empty()) return;
+  CurveFigure::Panel trained = majority_panel(runs, "", "", kTrainLoss);
+  for (CurveFigure::Curve& curve : trained.curves) {
+    curve.name = "attention frozen at equal weights";
+    losses.curves.push_back(std::move(curve));
+  }
+  const CurveFigure::Curve& first = losses.curves.front();
+  const double loss = mean_interval(once<by_hand>(evidence).loss).mean;
+  losses.curves.push_back({.name = "averaging made by hand",
+                           .x = {first.x.front(), first.x.back()},
+                           .y = {loss, loss},
+                           .low = {},
+                           .high = {}});
+}
+
 // The loss with projection and that of one norm without it.
 Figure loss_beside(std::span<const MajorityRun> runs, const char* norm, const char* title) {
   CurveFigure figure;
@@ -163,8 +291,13 @@ Findings shown(const Evidence& evidence) {
                      true),
       majority_panel(runs, "Angle of the queries to 1 (Fig. 2b)", "degrees", kAngle, kPublishedAngles),
       majority_panel(runs, "Attention: distance from uniform", "total variation", kDistance)};
+  add_references(evidence, figure.panels.front());
   figure.caption =
       "Diamonds are the published values; published and xsigma are the norm without projection as the paper's code and its formula have it, rmsnorm the one at LayerNorm's scale. " +
+      std::string(
+          once<frozen>(evidence).empty()
+              ? ""
+              : "For reference, exact averaging: LayerNorm trained with attention frozen at equal weights, and the test loss of weights made by hand. ") +
       seeds_caption(runs);
   return {
       .figures = {to_figure("fig2", "Majority: does projection speed up training, and do queries turn to 1?",
@@ -178,7 +311,7 @@ Findings shown(const Evidence& evidence) {
 Exhibit brody_fig2() {
   std::vector<Claim> claims = curve_claims(kLossCurve, "Fig. 2a", "Training loss");
   claims.insert(claims.begin(), three_times());
-  claims.push_back(queries_turn());
+  claims.insert(claims.end(), {queries_turn(), as_by_averaging(), averaging_solves()});
   return {claims, shown};
 }
 

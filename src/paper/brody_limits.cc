@@ -1,5 +1,5 @@
 // §6 of Brody, Alon, Yahav 2023, the limitations: effects that are said to fade in larger models, and projection as
-// a matrix before the norm.
+// a matrix before the norm, given and learned.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numbers>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/decompose.h"
 #include "core/number_text.h"
 #include "normscope/heatmap.h"
 #include "normscope/norm.h"
@@ -18,6 +22,7 @@
 #include "paper/part.h"
 #include "report/collapse_page.h"
 #include "report/heatmap_page.h"
+#include "train/runs_by_norm.h"
 
 namespace normscope {
 namespace {
@@ -288,11 +293,157 @@ Claim linear_layer() {
       .measured =
           written("LayerNorm(x) and RMSNorm(Px) differ by at most {:.1e} of √d", once<apart_from_linear>),
       .why = written(
-          "P = I − 11ᵀ/d, {} vectors in 8 to 64 dimensions. Whether such a layer is learned is another question: "
-          "followups trains projections along learned normals.",
+          "P = I − 11ᵀ/d, {} vectors in 8 to 64 dimensions. Whether such a layer is learned is the next question.",
           [](const Evidence& evidence) { return evidence.plan.draws; }),
       .holds = at_most(once<apart_from_linear>, rounding, "largest difference over √d"),
       .topic = "projection"};
+}
+
+// RMSNorm behind a learned matrix, the identity at first, and LayerNorm.
+struct Learned {
+  std::vector<MajorityRun> matrix, layernorm;
+};
+Learned learned(const Evidence& evidence) {
+  MajoritySettings settings;
+  settings.steps = evidence.plan.steps;
+  Learned found;
+  found.layernorm = evidence.train_majority("majority-layernorm", settings, {kProjected});
+  settings.learned_matrix = true;
+  found.matrix = evidence.train_majority("majority-matrix", settings, {kScaled});
+  return found;
+}
+
+// What a matrix M takes away, whatever its scale.
+struct Taken {
+  double residual =
+      0;  // of M from the nearest multiple of I − 11ᵀ/d, over ‖M‖ (Frobenius); the identity has 1/√d
+  double along_ones = 0;  // ‖M 1‖/√d over the root mean square of the singular values; the identity has 1
+  double least = 0;       // least singular value over the root mean square
+  double angle = 0;       // of the direction that M takes away most to 1, degrees
+};
+Taken taken_by(std::span<const float> values, std::size_t d) {
+  const auto width = static_cast<Eigen::Index>(d);
+  const Eigen::MatrixXd matrix =
+      Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(values.data(),
+                                                                                              width, width)
+          .cast<double>();
+  const double root = std::sqrt(static_cast<double>(d)), norm = matrix.norm(), usual = norm / root;
+  const Eigen::VectorXd ones = Eigen::VectorXd::Constant(width, 1 / root);
+  // ⟨M, P⟩ with ‖P‖² = d − 1.
+  const double inner = matrix.trace() - ones.dot(matrix * ones);
+  const RightSvd svd = right_svd(matrix);
+  const double cosine = std::min(1.0, std::fabs(svd.v.col(width - 1).dot(ones)));
+  return {std::sqrt(std::max(0.0, 1 - inner * inner / (norm * norm * static_cast<double>(d - 1)))),
+          (matrix * ones).norm() / usual, svd.values(width - 1) / usual,
+          std::acos(cosine) * 180 / std::numbers::pi};
+}
+std::vector<Taken> taken(const Evidence& evidence) {
+  std::vector<Taken> all;
+  for (const MajorityRun* run : sound_runs(once<learned>(evidence).matrix, kScaled)) {
+    for (const ParameterSlot& slot : parameter_slots(run->spec)) {
+      if (slot.name == "layers.0.matrix")
+        all.push_back(taken_by(std::span(run->parameters).subspan(slot.offset, slot.size()), slot.rows));
+    }
+  }
+  return all;
+}
+auto over_seeds(double Taken::*value) {
+  return [=](const Evidence& evidence) {
+    std::vector<double> values;
+    for (const Taken& each : once<taken>(evidence)) values.push_back(each.*value);
+    return mean_interval(values, level_of(evidence));
+  };
+}
+// Of the runs behind a matrix at the end, or of LayerNorm.
+auto at_last(std::vector<MajorityRun> Learned::*runs, const char* norm, const Quantity& quantity) {
+  return [=](const Evidence& evidence) {
+    return mean_interval(last_values(sound_runs(once<learned>(evidence).*runs, norm), quantity.value),
+                         level_of(evidence));
+  };
+}
+std::size_t learned_seeds(const Evidence& evidence) {
+  return once<taken>(evidence).size();
+}
+std::vector<Ask> two_seeds() {
+  return {{at_least(learned_seeds, 2), " Fewer than two seeds were run."}};
+}
+
+Claim learns_to_project() {
+  constexpr Threshold tenth{0.1, "a tenth of what a matrix of that size takes"};
+  const auto residual = over_seeds(&Taken::residual), along = over_seeds(&Taken::along_ones),
+             least = over_seeds(&Taken::least);
+  return {
+      .where = "§6, asked here",
+      .sentence = "A learned matrix before a norm that only scales becomes the projection orthogonal to 1",
+      .published = "can be expressed by a linear layer; whether it is learned is not said",
+      .measured = written(
+          "matrix, from the identity, to the nearest multiple of the projection: residual {} of its size (at the start {:.2f}); it leaves {} of a vector along 1; what it takes away most, to {}, lies at {}° to 1",
+          residual,
+          [](const Evidence&) { return 1 / std::sqrt(static_cast<double>(MajoritySettings().dimension)); },
+          along, least, digits(1, over_seeds(&Taken::angle))),
+      .why = written(
+          "RMSNorm behind a learned {} × {} matrix, {} steps of the majority task, {}. Shares are of the root mean square of the singular values. Angle of the queries to 1 at the end: {}°, with LayerNorm {}°.",
+          MajoritySettings().dimension, MajoritySettings().dimension,
+          [](const Evidence& evidence) { return evidence.plan.steps; }, counted(learned_seeds, "seed"),
+          digits(1, at_last(&Learned::matrix, kScaled, kAngle)),
+          digits(1, at_last(&Learned::layernorm, kProjected, kAngle))),
+      .asks = two_seeds(),
+      .holds = below(residual, tenth, "residual from the projection"),
+      .holds_if = {{below(along, tenth, "share left of a vector along 1"),
+                    "what is left of the space may be mapped onto itself by any matrix"},
+                   {below(least, tenth, "share left of the direction taken away most"),
+                    "another direction may stand in the place of 1"}},
+      .topic = "projection"};
+}
+
+Claim learns_as_layernorm() {
+  constexpr Threshold alike{1.25, "seeds differ by about a fifth in the loss at a step, as of Fig. 2a", 1};
+  const auto ratio = [](const Evidence& evidence) {
+    std::vector<double> of_layernorm, of_matrix;
+    for (const MajorityRun* one : sound_runs(once<learned>(evidence).layernorm, kProjected)) {
+      for (const MajorityRun* other : sound_runs(once<learned>(evidence).matrix, kScaled)) {
+        if (one->id.seed != other->id.seed) continue;
+        of_layernorm.push_back(one->rows.back().train_loss);
+        of_matrix.push_back(other->rows.back().train_loss);
+      }
+    }
+    return mean_ratio(of_layernorm, of_matrix, level_of(evidence));
+  };
+  const auto apart = of(ratio, factor_apart);
+  return {
+      .where = "§6, asked here",
+      .sentence = "With a learned matrix before a norm that only scales majority gets to LayerNorm's loss",
+      .published = "not said; the explicit projection is called a benefit all the same",
+      .measured = written("loss at the end over LayerNorm's: {}", ratio),
+      .why = written(
+          "Training loss after {} steps: {} behind the matrix, {} with LayerNorm; ratios seed by seed. Steps to loss {} over LayerNorm's: {}.",
+          [](const Evidence& evidence) { return evidence.plan.steps; },
+          at_last(&Learned::matrix, kScaled, kTrainLoss),
+          at_last(&Learned::layernorm, kProjected, kTrainLoss), kLoss,
+          [](const Evidence& evidence) {
+            return steps_ratio(runs_of(once<learned>(evidence).matrix, kScaled),
+                               runs_of(once<learned>(evidence).layernorm, kProjected), kLoss,
+                               level_of(evidence));
+          }),
+      .asks = two_seeds(),
+      .holds = at_most(apart, alike, Aspect("loss behind a learned matrix beside LayerNorm's", "×")),
+      .holds_if = {{at_most(ratio, alike, Aspect("loss behind a learned matrix over LayerNorm's", "×")),
+                    "a lower loss counts as well"}},
+      .topic = "projection"};
+}
+
+// Both, under one legend.
+Figure learned_figure(const Evidence& evidence) {
+  std::vector<MajorityRun> runs = once<learned>(evidence).layernorm;
+  for (MajorityRun run : once<learned>(evidence).matrix) {
+    run.id.norm = "rmsnorm behind a learned matrix";
+    runs.push_back(std::move(run));
+  }
+  CurveFigure figure;
+  figure.panels = {majority_panel(runs, "Training loss", "cross-entropy, nats", kTrainLoss, {}, true),
+                   majority_panel(runs, "Angle of the queries to 1", "degrees", kAngle)};
+  figure.caption = "The matrix is the identity at first. " + seeds_caption(runs);
+  return to_figure("limits-matrix", "Majority behind a learned matrix, and with LayerNorm", "", figure);
 }
 
 Findings shown(const Evidence& evidence) {
@@ -312,13 +463,16 @@ Findings shown(const Evidence& evidence) {
       .figures = {to_figure("limits-loss", "Majority in more dimensions: training loss", "", losses),
                   to_figure("limits-angle", "Majority in more dimensions: do queries turn to 1?", "", angles),
                   {"limits-keys", "Unselectable random keys in more dimensions", "",
-                   heatmap_svg(heatmap_figure(run)), heatmap_csv(run)}}};
+                   heatmap_svg(heatmap_figure(run)), heatmap_csv(run)},
+                  learned_figure(evidence)}};
 }
 
 }  // namespace
 
 Exhibit brody_limits() {
-  return {{majority_fades(), turning_fades(), scaling_fades(), linear_layer()}, shown};
+  return {{majority_fades(), turning_fades(), scaling_fades(), linear_layer(), learns_to_project(),
+           learns_as_layernorm()},
+          shown};
 }
 
 }  // namespace normscope

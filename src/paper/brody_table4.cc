@@ -2,6 +2,9 @@
 // trained on sentiment.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "core/number_text.h"
 #include "paper/brody_tables.h"
 #include "paper/published_sentences.h"
@@ -57,6 +60,59 @@ double percent_of(const Evidence& evidence) {
   return 100 * share(evidence);
 }
 
+// Of sentences whose words were weighed, by run: how many of their most important words are unselectable, and how many
+// of all their words.
+struct Important {
+  std::vector<double> most, all;
+  std::size_t sentences = 0;
+};
+Important important(const Evidence& evidence) {
+  Important found;
+  for (const TextEvidence* run : sound_runs(evidence.texts, "none")) {
+    std::size_t sentences = 0, hit = 0, tokens = 0, marked = 0;
+    for (const MarkedSentence& sentence : run->marked.sentences) {
+      if (sentence.importance.empty()) continue;
+      const auto most = std::max_element(sentence.importance.begin(), sentence.importance.end());
+      ++sentences;
+      hit += !sentence.layers[static_cast<std::size_t>(most - sentence.importance.begin())].empty();
+      tokens += sentence.tokens.size();
+      marked += sentence.marked();
+    }
+    if (sentences == 0) continue;
+    found.sentences = sentences;
+    found.most.push_back(static_cast<double>(hit) / static_cast<double>(sentences));
+    found.all.push_back(static_cast<double>(marked) / static_cast<double>(tokens));
+  }
+  return found;
+}
+
+Claim important_words(std::vector<Ask> asks) {
+  const auto most = mean_of(of(important, &Important::most)), all = mean_of(of(important, &Important::all));
+  const auto apart = [](const Evidence& evidence) {
+    const Important found = important(evidence);
+    return mean_difference(found.all, found.most, level_of(evidence));
+  };
+  return {
+      .where = "App. D",
+      .sentence = "Words that are important to the task are among the unselectable ones",
+      .published = "such words are among those marked, which may hurt the task; no numbers",
+      .needs = {{Need::sentiment, {"none"}}, {Need::sentences}},
+      .there = any_in(of(important, &Important::most)),
+      .measured = written(
+          "of {} sentences the most important token is unselectable in {} %; of all their tokens {} % are",
+          of(important, &Important::sentences), digits(1, most, 100), digits(1, all, 100)),
+      .why = written(
+          "Important is a token without which the loss of the class that the model gives the sentence rises most. Most important less all, seed by seed: {} %. Whether it hurts the task is not said by this: {}.",
+          digits(1, apart, 100),
+          counted(of(important, [](const Important& found) { return found.most.size(); }), "seed")),
+      .asks = std::move(asks),
+      .holds = above(most, 0, "share of sentences whose most important token is unselectable"),
+      .stand_in = text_stand_in,
+      .not_at_hand = text_not_at_hand,
+      .afterword = generated_note,
+      .topic = "selectability"};
+}
+
 Findings shown(const Evidence& evidence) {
   const TextRuns runs = sound_runs(evidence.texts, "none");
   return {
@@ -88,7 +144,7 @@ Exhibit brody_table4() {
           written("{} % of the test texts are right, and {:.0f} % are asked for (chance is {:.0f} %)", right,
                   percent_of<asked>, percent_of<chance>))};
   claim.afterword = claim.afterword + " Keys are read where the norm in front of each attention used to be.";
-  return {{claim}, shown};
+  return {{claim, important_words(claim.asks)}, shown};
 }
 
 }  // namespace normscope

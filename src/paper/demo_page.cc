@@ -1,5 +1,5 @@
 // What a page about Brody, Alon, Yahav 2023, with a demo of a large key beside small ones, says of attention and
-// LayerNorm. Every answer is a count of exact verdicts.
+// LayerNorm. Every answer is a count of exact verdicts, but for the last, which is of models at hand.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,11 +8,12 @@
 #include <optional>
 
 #include "core/number_text.h"
+#include "normscope/ablate.h"
 #include "normscope/heatmap.h"
 #include "normscope/keys.h"
 #include "normscope/norm.h"
 #include "normscope/random.h"
-#include "paper/part.h"
+#include "paper/wu_curves.h"
 #include "report/collapse_page.h"
 
 namespace normscope {
@@ -307,6 +308,92 @@ Claim impossible_without() {
       .topic = "scaling"};
 }
 
+// Of every model, in their order.
+std::vector<Ablation> ablations(const Evidence& evidence) {
+  std::vector<Ablation> all;
+  for (const PretrainedModel& model : evidence.models)
+    all.push_back(evidence.ablate ? evidence.ablate(model) : Ablation());
+  return all;
+}
+const Ablation& ablation_of(const Evidence& evidence, const PretrainedModel& model) {
+  return once<ablations>(evidence)[static_cast<std::size_t>(&model - evidence.models.data())];
+}
+// Measures of retrieval with the norm removed, those that the model as trained has above chance.
+constexpr std::size_t kRemoved = 1, kRescaled = 2;  // rows
+std::vector<RetrievalValues> testable(const Evidence& evidence, const PretrainedModel& model,
+                                      std::size_t row) {
+  const Ablation& ablation = ablation_of(evidence, model);
+  if (ablation.rows.size() <= row || !ablation.rows[row].failure.empty()) return {};
+  std::vector<RetrievalValues> values = retrieval_values(ablation, row);
+  std::erase_if(values, [&](const RetrievalValues& each) {
+    return above(mean_interval(each.trained, level_of(evidence)), each.chance) != true;
+  });
+  return values;
+}
+// Some of it is lost, beyond doubt; none is; or neither can be told.
+Answer loses(const Evidence& evidence, const PretrainedModel& model, std::size_t row) {
+  const std::vector<RetrievalValues> values = testable(evidence, model, row);
+  if (values.empty()) return std::nullopt;
+  Answer any = false;
+  for (const RetrievalValues& each : values)
+    any = any_of({any, below(evidence, mean_difference(each.trained, each.changed, level_of(evidence)), 0,
+                             fmt::format("{}: {}, {} − as trained", model.name, each.measure,
+                                         ablation_of(evidence, model).rows[row].name))});
+  return any;
+}
+std::string retrieval_of(const Evidence& evidence, const PretrainedModel& model) {
+  const Ablation& ablation = ablation_of(evidence, model);
+  if (ablation.rows.empty()) return ablation.notes.empty() ? "not run" : ablation.notes.front();
+  std::string text;
+  const auto mean = [&](const std::vector<double>& values) {
+    return with_interval(mean_interval(values, level_of(evidence)));
+  };
+  for (const RetrievalValues& each : testable(evidence, model, kRemoved)) {
+    std::string one = fmt::format("{} {} as trained, {} without the norm", each.measure, mean(each.trained),
+                                  mean(each.changed));
+    for (const RetrievalValues& rescaled : testable(evidence, model, kRescaled)) {
+      if (std::string_view(rescaled.measure) == each.measure)
+        one += fmt::format(", {} rescaled", mean(rescaled.changed));
+    }
+    append(text, one);
+  }
+  return text.empty() ? "as trained it finds nothing beyond chance, or nothing is left to measure" : text;
+}
+
+Claim removing_hurts() {
+  const auto without = [](const Evidence& evidence, const PretrainedModel& model) {
+    return loses(evidence, model, kRemoved);
+  };
+  const auto either_way = [=](const Evidence& evidence, const PretrainedModel& model) {
+    return all_of({without(evidence, model), loses(evidence, model, kRescaled)});
+  };
+  Claim claim = by_model(
+      {.where = "page: Implications",
+       .sentence = "Removing LayerNorm from pretrained models hurts sharp attention",
+       .published = "degrades performance on tasks that require sharp, selective attention",
+       .otherwise = kNoModel,
+       .measured = over_models(retrieval_of),
+       .why = written(
+           "As `ablate --norm none --rescale` has it: {} prompts of random tokens that come twice; finds: the share of tokens from which the best head looks most at the one to be found; gain: how much less a second copy costs. Rescaled: with a constant per layer that keeps the mean norm of what enters attention. Only what a model as trained has above chance can be lost.",
+           [](const Evidence& evidence) -> std::size_t {
+             for (const Ablation& each : once<ablations>(evidence)) {
+               if (!each.rows.empty()) return each.rows.front().finds.share.size();
+             }
+             return 0;
+           }),
+       .holds_if = {{[=](const Evidence& evidence) {
+                       return all_of(evidence.models,
+                                     [&](const PretrainedModel& model) { return without(evidence, model); });
+                     },
+                     "what enters attention may also change its length"}},
+       .undecided = " More prompts, or a model that finds the tokens as trained, are needed.",
+       .topic = "selectability"},
+      either_way);
+  // The page speaks of pretrained models, of none in particular.
+  claim.stand_in = claim.not_at_hand = Text();
+  return claim;
+}
+
 Findings shown(const Evidence& evidence) {
   CurveFigure figure;
   const std::vector<Heatmap>& all = once<maps>(evidence);
@@ -338,7 +425,7 @@ Findings shown(const Evidence& evidence) {
 
 Exhibit demo_page() {
   return {{large_keys_hide(), nothing_is_sharp(), projection_is_not_enough(), both_are_enough(),
-           impossible_without()},
+           impossible_without(), removing_hurts()},
           shown};
 }
 

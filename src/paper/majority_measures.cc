@@ -196,23 +196,27 @@ Runs figure_norms() {
   return {Need::majority, {"layernorm", "rmsnorm", "xsigma", "published"}};
 }
 
-std::function<RatioInterval(const Evidence&)> steps_ratio(std::string of, std::string over, double loss) {
+RatioInterval steps_ratio(const MajorityRuns& of, const MajorityRuns& over, double loss, double level) {
   constexpr double never = std::numeric_limits<double>::infinity();
   const auto steps_of = [=](const MajorityRun& run) -> Range {
     const auto steps = run.steps_to(loss);
     return steps ? Range{static_cast<double>(*steps), static_cast<double>(*steps)}
                  : Range{static_cast<double>(run.step), never};
   };
-  return [=](const Evidence& evidence) {
-    std::vector<Range> ratios;
-    for (const MajorityRun* lower : runs_of(evidence.majority, over)) {
-      for (const MajorityRun* upper : runs_of(evidence.majority, of)) {
-        if (upper->id.seed != lower->id.seed) continue;
-        const Range a = steps_of(*upper), b = steps_of(*lower);
-        ratios.push_back({a.low / b.high, b.low > 0 ? a.high / b.low : never});
-      }
+  std::vector<Range> ratios;
+  for (const MajorityRun* lower : over) {
+    for (const MajorityRun* upper : of) {
+      if (upper->id.seed != lower->id.seed) continue;
+      const Range a = steps_of(*upper), b = steps_of(*lower);
+      ratios.push_back({a.low / b.high, b.low > 0 ? a.high / b.low : never});
     }
-    return ratio_interval(ratios, level_of(evidence));
+  }
+  return ratio_interval(ratios, level);
+}
+std::function<RatioInterval(const Evidence&)> steps_ratio(std::string of, std::string over, double loss) {
+  return [=](const Evidence& evidence) {
+    return steps_ratio(runs_of(evidence.majority, of), runs_of(evidence.majority, over), loss,
+                       level_of(evidence));
   };
 }
 

@@ -60,6 +60,7 @@ Runs figure_norms();
 // Steps to a loss of one norm over those of another, seed by seed. A run that has not got there, because it
 // ended before or diverged, would need more steps than it made.
 std::function<RatioInterval(const Evidence&)> steps_ratio(std::string of, std::string over, double loss);
+RatioInterval steps_ratio(const MajorityRuns& of, const MajorityRuns& over, double loss, double level);
 // The factor between two things, whichever is greater.
 RatioInterval factor_apart(RatioInterval ratio);
 // At the end, over seeds.

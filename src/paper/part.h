@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "normscope/ablate.h"
 #include "normscope/collapse.h"
 #include "normscope/executor.h"
 #include "normscope/majority.h"
@@ -69,12 +70,17 @@ using RunCollapse = std::function<std::vector<CollapseCurve>(
 using TrainMajority = std::function<std::vector<MajorityRun>(const std::string& name, const MajoritySettings&,
                                                              const std::vector<std::string>& norms)>;
 
+// `ablate` of a model on the text of the audit: the norm in front of attention removed, then also with a constant per
+// layer that keeps the mean norm of what enters. No rows, and a note that says why, of a model without such a norm.
+using AblateModel = std::function<Ablation(const PretrainedModel&)>;
+
 // What claims look at, as far as they need it.
 struct Evidence {
   const PaperPlan& plan;
   const Executor& executor;
   RunCollapse collapse = {};
   TrainMajority train_majority = {};
+  AblateModel ablate = {};
   ShowProgress progress = {};
   std::span<const MajorityRun> majority = {};
   std::span<const TextEvidence> texts = {};

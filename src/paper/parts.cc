@@ -15,11 +15,18 @@ double majority_seconds(const PaperPlan& plan) {
   return 3.5e-3 *
          static_cast<double>(norms_for(plan, Need::majority).size() * plan.seeds.size() * plan.steps);
 }
+// Beside them LayerNorm with attention frozen at equal weights, and what is made by hand.
+double with_references(const PaperPlan& plan) {
+  return majority_seconds(plan) +
+         static_cast<double>(plan.seeds.size()) * (3.5e-3 * static_cast<double>(plan.steps) + 0.5);
+}
 double unnormed_seconds(const PaperPlan& plan) {
   return 1e-3 * static_cast<double>(plan.seeds.size() * plan.steps_3d);
 }
 double wide_seconds(const PaperPlan& plan) {
-  return 0.3 * static_cast<double>(plan.seeds.size() * std::min(plan.steps, kWideSteps));
+  const auto seeds = static_cast<double>(plan.seeds.size());
+  return seeds * (0.3 * static_cast<double>(std::min(plan.steps, kWideSteps)) +
+                  2 * 3.5e-3 * static_cast<double>(plan.steps));
 }
 double majority_3d_seconds(const PaperPlan& plan) {
   return 1e-3 *
@@ -45,6 +52,9 @@ double sample_seconds(const PaperPlan& plan) {
 }
 double deep_seconds(const PaperPlan& plan) {
   return 36 * static_cast<double>(plan.deep_samples);
+}
+double page_seconds(const PaperPlan& plan) {
+  return 5 + 60 * static_cast<double>(plan.models.size());
 }
 template <int seconds>
 double about(const PaperPlan&) {
@@ -157,7 +167,7 @@ std::span<const PaperPart> paper_parts() {
        majority_3d_seconds, in_3d},
       {"fig1cd", "fig1cd", "heat maps of unselectable random keys", brody_fig1cd(), about<5>, drawn},
       {"fig2", "majority", "majority: training loss and the angle of queries to 1", brody_fig2(),
-       majority_seconds, in_8d},
+       with_references, in_8d},
       {"fig3", "majority", "majority: test accuracy", brody_fig3(), majority_seconds, in_8d},
       {"followups", "normals", "majority: learned normals instead of 1 (the paper's open questions)",
        brody_followups(), majority_seconds, in_8d},
@@ -197,8 +207,8 @@ std::span<const PaperPart> paper_parts() {
        brody_identities(), about<5>, no_settings, true},
       {"limits", "limits", "majority and random keys in more dimensions", brody_limits(), wide_seconds, wide,
        true},
-      {"page", "page", "large keys, and which half of LayerNorm makes keys selectable", demo_page(), about<5>,
-       no_settings, true},
+      {"page", "page", "large keys, and which half of LayerNorm makes keys selectable", demo_page(),
+       page_seconds, no_settings, true},
       {"theorems", "theorems", "bounds over masks and value matrices of every kind", wu_theorems(), about<5>,
        sampled, true},
   };

@@ -77,6 +77,8 @@ struct MarkedSentence {
   std::vector<std::string> tokens;               // those of the text
   std::vector<std::vector<std::size_t>> layers;  // of each, those that cannot select it, from 0
   std::size_t of_layers = 0;
+  // Of each, by how much the loss of the class that a classifier gives the sentence rises without it; empty: not measured.
+  std::vector<double> importance = {};
 
   std::size_t marked() const;  // tokens that are unselectable in at least one layer
   bool operator==(const MarkedSentence&) const = default;

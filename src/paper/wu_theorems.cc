@@ -20,6 +20,7 @@ constexpr std::array kFamilies = {"full",       "causal",      "window:1",  "one
                                   "prefix:3",   "dilated:1,2", "strided:2", "global:1+window:1",
                                   "random:0.3", "block:4",     "star",      "self"};
 constexpr const char *kWithout = "without norm", *kWith = "with norm";
+constexpr const char *kGaussian = "Gaussian", *kNormalized = "Gaussian with weight norm";
 
 // What the values of a token pass through, the same in every layer where it is given.
 struct ValueMatrix {
@@ -58,8 +59,8 @@ std::vector<ValueMatrix> value_matrices(std::uint64_t seed) {
   return {{"orthogonal", parse_matrix_init("orthogonal")},
           {"identity", parse_matrix_init("identity")},
           {"Jordan with w = 9", parse_matrix_init("jordan:9")},
-          {"Gaussian", parse_matrix_init("gaussian")},
-          {"Gaussian with weight norm", parse_matrix_init("gaussian"), true},
+          {kGaussian, parse_matrix_init("gaussian")},
+          {kNormalized, parse_matrix_init("gaussian"), true},
           {"twice orthogonal", with_spectrum(twice, seed)},
           {"singular values 1 to 0.3", with_spectrum(falling, seed)},
           {"rank 2", with_spectrum(low, seed)}};
@@ -219,13 +220,17 @@ Claim theorem2() {
       .topic = "collapse"};
 }
 
-// What is left under a mask with a norm, and without one, over what there was at the start.
-Interval left(const Evidence& evidence, const ValueCurves& value, const char* group, const char* mask) {
+// What is left under a mask with a norm, and without one, over what there was at the start; sample by sample, and as
+// a mean.
+std::vector<double> shares_left(const ValueCurves& value, const char* group, const char* mask) {
   const CollapseCurve& curve = find(value.curves, group, mask);
   std::vector<double> share = relative_at_end(curve);
   const std::vector<double> start = relative_at(curve, 0);
   for (std::size_t s = 0; s < share.size(); ++s) share[s] = start[s] > 0 ? share[s] / start[s] : 0;
-  return mean_interval(share, level_of(evidence));
+  return share;
+}
+Interval left(const Evidence& evidence, const ValueCurves& value, const char* group, const char* mask) {
+  return mean_interval(shares_left(value, group, mask), level_of(evidence));
 }
 constexpr Threshold kLeft{0.01, "two orders of magnitude, as of the other claims on collapse"};
 
@@ -264,6 +269,77 @@ Claim other_values() {
       .answer = when(any_in(apart), written("apart: {}", apart)) +
                 when(all_of({any_in(apart), any_in(together)}), "; ") +
                 when(any_in(together), written("collapsed: {}", together)),
+      .topic = "collapse"};
+}
+
+// What weight normalization leaves more of than plain Gaussian weights, sample by sample.
+constexpr std::array kInterplayMasks = {"full", "causal", "window:1", "star"};
+const ValueCurves& value_of(const Evidence& evidence, const char* name) {
+  const std::vector<ValueCurves>& all = once<run_anywhere>(evidence);
+  return *std::find_if(all.begin(), all.end(), [&](const ValueCurves& each) { return each.value == name; });
+}
+std::vector<double> gained(const Evidence& evidence, const char* group, const char* mask) {
+  std::vector<double> more = shares_left(value_of(evidence, kNormalized), group, mask);
+  const std::vector<double> plain = shares_left(value_of(evidence, kGaussian), group, mask);
+  for (std::size_t s = 0; s < more.size(); ++s) more[s] -= plain[s];
+  return more;
+}
+// Masks under which it leaves more beyond doubt, or less.
+std::string masks_where(const Evidence& evidence, const char* group, bool more) {
+  std::string names;
+  for (const char* mask : kInterplayMasks) {
+    const Interval gain = mean_interval(gained(evidence, group, mask), level_of(evidence));
+    if ((more ? above(gain, 0) : below(gain, 0)) == true) append(names, mask);
+  }
+  return names;
+}
+std::string effect_of_weight_norm(const Evidence& evidence, const char* group) {
+  const std::string more = masks_where(evidence, group, true), less = masks_where(evidence, group, false);
+  std::string text;
+  if (!more.empty()) append(text, "slows collapse under " + more);
+  if (!less.empty()) append(text, "speeds it under " + less);
+  return text.empty() ? "makes no difference that these samples show" : text;
+}
+
+Claim weight_norm() {
+  const auto effect = [](const char* group) {
+    return [=](const Evidence& evidence) { return effect_of_weight_norm(evidence, group); };
+  };
+  // Gains beside LayerNorm less those without it: what the two do together that neither does alone.
+  const auto together = [](const Evidence& evidence) {
+    std::string text;
+    for (const char* mask : kInterplayMasks)
+      append(text,
+             fmt::format("{} {}", mask,
+                         with_interval(mean_difference(gained(evidence, kWithout, mask),
+                                                       gained(evidence, kWith, mask), level_of(evidence)))));
+    return text;
+  };
+  const auto gains = [](const char* group) {
+    return [=](const Evidence& evidence) {
+      std::string text;
+      for (const char* mask : kInterplayMasks)
+        append(text,
+               fmt::format("{} {}", mask,
+                           with_interval(mean_interval(gained(evidence, group, mask), level_of(evidence)))));
+      return text;
+    };
+  };
+  return {
+      .where = "Wu, future work",
+      .sentence = "Does weight normalization change collapse, and is it the same beside LayerNorm?",
+      .published = "asked: how LayerNorm interplays with weight normalization",
+      .measured = written(
+          "share of μ/‖X‖ left after {} layers, with weight norm less without: {} (no norm); {} (with norm)",
+          kDepth, gains(kWithout), gains(kWith)),
+      .why = written(
+          "{}, Gaussian weights of which every unit has norm 1, or not, sample by sample. Gains beside the norm less those without it: {}.",
+          of([](const Evidence& evidence) { return once<run_anywhere>(evidence).front().curves; },
+             samples_count),
+          together),
+      .asks = {{at_least([](const Evidence& evidence) { return evidence.plan.samples; }, 2),
+                " One sample has no interval."}},
+      .answer = written("without a norm it {}; with one it {}", effect(kWithout), effect(kWith)),
       .topic = "collapse"};
 }
 
@@ -324,7 +400,7 @@ Exhibit wu_theorems() {
                "Wu Cor. 1",
                "With LayerNorm and no obtuse angle at the start 1 − φ falls by 1 − ε^{2r} in every r layers",
                "μ ≤ C(1 − ε^{2r})^{t/2r} under quasi-strongly connected masks", corollary1),
-           other_values()},
+           other_values(), weight_norm()},
           shown};
 }
 

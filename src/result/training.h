@@ -110,6 +110,10 @@ struct MajorityUsed : MajoritySettings {
           {.low = 0});
     visit("data_seed", self.data_seed, "of the sequences; null: that of the run");
     visit("path", self.path, "how gradients are computed");
+    visit.when(self.uniform_attention, "uniform_attention", self.uniform_attention,
+               "attention was frozen at equal weights");
+    visit.when(self.learned_matrix, "learned_matrix", self.learned_matrix,
+               "a learned d × d matrix stood in front of the norm");
   }
 };
 

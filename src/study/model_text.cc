@@ -87,12 +87,29 @@ std::string label_of_source(const std::string& path) {
   return path == "-" ? "standard input" : printable(path);
 }
 
-std::string read_text_file(const std::string& path, std::string_view option) {
+namespace {
+
+std::unique_ptr<io::Bytes> open_file(const std::string& path, std::string_view option) {
   std::error_code unreadable;
   if (std::filesystem::is_directory(path, unreadable))
     throw InputError(
         fmt::format("{}: '{}' is a directory; name a text file in it.", option, printable(path)));
-  const auto bytes = io::open_text(path, kMostBytes).bytes;
+  return io::open_text(path, kMostBytes).bytes;
+}
+
+}  // namespace
+
+TextStart read_text_start(const std::string& path, std::string_view option, std::uint64_t bytes) {
+  const auto file = open_file(path, option);
+  TextStart start{std::string(std::min(file->size(), bytes), '\0'), file->size() <= bytes};
+  file->read(0, std::as_writable_bytes(std::span(start.text)));
+  if (start.whole) return start;
+  if (const auto line = start.text.rfind('\n'); line != std::string::npos) start.text.resize(line + 1);
+  return start;
+}
+
+std::string read_text_file(const std::string& path, std::string_view option) {
+  const auto bytes = open_file(path, option);
   if (bytes->size() > kMostBytes) {
     throw InputError(fmt::format("{}: '{}' is larger than {} MiB; give a part of it.", option,
                                  printable(path), kMostBytes >> 20));

@@ -69,5 +69,12 @@ ModelOnText model_on_text(const Checkpoint& checkpoint, const TextOptions& optio
 std::string label_of_source(const std::string& path);
 // The whole of a file or of standard input ("-").
 std::string read_text_file(const std::string& path, std::string_view option);
+// Its beginning, of a file of any size: so many bytes and no more, up to the end of a line there if it has one. What is
+// compressed is unpacked as a whole.
+struct TextStart {
+  std::string text;
+  bool whole = true;
+};
+TextStart read_text_start(const std::string& path, std::string_view option, std::uint64_t bytes);
 
 }  // namespace normscope

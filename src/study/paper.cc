@@ -280,6 +280,9 @@ class Laboratory {
                                   const std::vector<std::string>& norms) {
       return own_majority_runs(effort, level, name, settings, norms);
     };
+    evidence.ablate = [&](const PretrainedModel& model) {
+      return ablate_model(plan, model, context_.step("Without norms: " + model.name, "passes"));
+    };
     std::vector<MajorityRun> majority;
     std::vector<TextEvidence> texts;
     std::vector<PretrainedModel> models;

@@ -18,6 +18,8 @@ std::vector<std::string> models_at_hand();
 // Opened, with a window of the text for each sample, or as many as the text has. Throws InputError if one
 // cannot be opened, has no tokenizer, or the text is too short for one window.
 std::vector<PretrainedModel> open_models(const PaperPlan& plan);
+// What `ablate` finds of one of them with its norms removed.
+Ablation ablate_model(const PaperPlan& plan, const PretrainedModel& model, const Context& context);
 // Of the text of the pretrained models, for people.
 std::string text_source(const PaperPlan& plan);
 

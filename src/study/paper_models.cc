@@ -8,6 +8,7 @@
 #include "core/fetched.h"
 #include "core/printable.h"
 #include "normscope/error.h"
+#include "study/ablate.h"
 #include "study/model_text.h"
 #include "study/paper_evidence.h"
 
@@ -28,17 +29,30 @@ constexpr Published kPublished[] = {
     {{"albert-base-v2", "albert/albert-base-v2", "", ""}, ""},
 };
 
-PretrainedModel open_model(const std::string& name, const PaperPlan& plan, std::string_view text) {
+// As much of the text of a plan as so many tokens may need.
+TextStart start_of_text(const PaperPlan& plan, std::size_t tokens, std::size_t bytes_per_token) {
+  if (plan.text.empty()) return {std::string(builtin_text()), true};
+  return read_text_start(plan.text, "--text", tokens * bytes_per_token);
+}
+
+PretrainedModel open_model(const std::string& name, const PaperPlan& plan) {
   const Checkpoint checkpoint = open_checkpoint(name);
   if (!checkpoint.tokenizer) throw InputError(checkpoint.no_tokenizer);
-  const std::vector<Token> tokens = checkpoint.tokenizer->encode(text);
   const ModelSpec& spec = checkpoint.weights->spec();
   const std::size_t window = spec.positions > 0 ? std::min(kTokens, spec.positions) : kTokens;
-  const std::size_t added = count_added(tokens);
+  std::vector<Token> tokens;
+  std::vector<TextWindow> windows;
+  // Of a text of any size no more is read than the windows take, and one, in which it may be cut off.
+  for (std::size_t bytes_per_token = 8;; bytes_per_token *= 2) {
+    const TextStart start = start_of_text(plan, (plan.samples + 1) * window, bytes_per_token);
+    tokens = checkpoint.tokenizer->encode(start.text);
+    const std::size_t added = count_added(tokens);
+    windows = text_windows(tokens, window, std::max(window, added + 1) - added, plan.samples + 1);
+    if (start.whole || windows.size() > plan.samples) break;
+  }
+  windows.resize(std::min(windows.size(), plan.samples));
   PretrainedModel model{printable(name), checkpoint.weights, {}};
-  for (const TextWindow& each :
-       text_windows(tokens, window, std::max(window, added + 1) - added, plan.samples))
-    model.texts.push_back(each.ids());
+  for (const TextWindow& each : windows) model.texts.push_back(each.ids());
   if (model.texts.empty() || model.texts.front().size() < window) {
     throw InputError(fmt::format("--text: {} has {} tokens for {}; a window has {}.", text_source(plan),
                                  tokens.size(), model.name, window));
@@ -71,12 +85,29 @@ std::string text_source(const PaperPlan& plan) {
                            : label_of_source(plan.text);
 }
 
+Ablation ablate_model(const PaperPlan& plan, const PretrainedModel& model, const Context& context) {
+  AblateOptions options;
+  for (const std::string& name : plan.models)
+    if (printable(name) == model.name) options.text.model = name;
+  options.text.text = plan.text.empty() ? "built-in" : plan.text;
+  options.text.window = model.texts.front().size();
+  options.text.held.text = start_of_text(plan, plan.samples * *options.text.window, 16).text;
+  options.text.samples = plan.samples;
+  options.norms = {"none"};
+  options.rescale = true;
+  try {
+    return study_ablate(options, context).ablation;
+  } catch (const InputError& error) {
+    Ablation none;
+    none.notes = {error.what()};
+    return none;
+  }
+}
+
 std::vector<PretrainedModel> open_models(const PaperPlan& plan) {
   std::vector<PretrainedModel> models;
   if (plan.models.empty()) return models;
-  const std::string given = plan.text.empty() ? "" : read_text_file(plan.text, "--text");
-  for (const std::string& name : plan.models)
-    models.push_back(open_model(name, plan, plan.text.empty() ? builtin_text() : given));
+  for (const std::string& name : plan.models) models.push_back(open_model(name, plan));
   return models;
 }
 

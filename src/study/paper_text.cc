@@ -461,6 +461,33 @@ PaperText paper_sentiment(const PaperPlan& paper, const fs::path& directory, con
   return text;
 }
 
+namespace {
+
+constexpr std::size_t kWeighed = 20;  // sentences, those of the tables first
+
+// Of each token of the text, by how much the loss of the class that a classifier gives the sentence rises without it.
+std::vector<double> importance_of(const Sentence& sentence, const TextRun& run,
+                                  TransformerGradient<float>& model, const Executor& executor) {
+  const auto loss = [&](std::vector<std::uint32_t> ids, std::uint32_t label) {
+    const std::size_t length = ids.size();
+    return model.measure({1, length, std::move(ids), {}, {label}}, run.parameters, executor).loss;
+  };
+  std::uint32_t label = 0;
+  for (std::uint32_t other = 1; other < run.spec.classes; ++other)
+    if (loss(sentence.ids, other) < loss(sentence.ids, label)) label = other;
+  const double whole = loss(sentence.ids, label);
+  std::vector<double> importance;
+  for (std::size_t i = 0; i < sentence.ids.size(); ++i) {
+    if (sentence.spelled[i].empty()) continue;
+    std::vector<std::uint32_t> without = sentence.ids;
+    without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+    importance.push_back(loss(std::move(without), label) - whole);
+  }
+  return importance;
+}
+
+}  // namespace
+
 void mark_sentences(PaperText& text, const PaperPlan& plan, const std::string& label,
                     const PaperContext& context) {
   const Sentences sentences = sentences_for(plan, *text.tokenizer, text.recipe.context);
@@ -471,7 +498,14 @@ void mark_sentences(PaperText& text, const PaperPlan& plan, const std::string& l
   for (std::size_t r = 0; r < runs.size(); ++r) {
     if (runs[r].trouble || !can_be_looked_at(runs[r])) continue;
     const auto model = trained_model(runs[r].spec, runs[r].parameters);
-    text.runs[r].marked = mark_sentences(*model, sentences.all, context.executor);
+    MarkedText& marked = text.runs[r].marked;
+    marked = mark_sentences(*model, sentences.all, context.executor);
+    if (runs[r].spec.classes > 0) {
+      const auto classifier = make_transformer_gradient<float>(runs[r].spec);
+      for (std::size_t s = 0; s < std::min(kWeighed, sentences.all.size()); ++s)
+        marked.sentences[s].importance =
+            importance_of(sentences.all[s], runs[r], *classifier, context.executor);
+    }
     progress((r + 1) * sentences.all.size(), runs.size() * sentences.all.size());
   }
 }

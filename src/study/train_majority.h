@@ -40,6 +40,10 @@ struct MajorityOptions : TrainingOptions {
     visit("data-seed", self.other.data_seed, "Seed of the sequences",
           OptionFacts{.otherwise = "that of the run, as in the paper"});
     visit("path", self.other.path, "How gradients are computed: automatic, generic or bag");
+    visit("uniform-attention", self.other.uniform_attention,
+          "Attention frozen at equal weights over the keys that the mask leaves: exact averaging");
+    visit("learned-matrix", self.other.learned_matrix,
+          "A learned d × d matrix, the identity at first, in front of the norm before attention");
     visit("3d", self.three_dimensional,
           "The 3-D version of Fig. 1a/b: 10 classes, length 30, 6000 sequences, d 3, until accuracy 1");
     TrainingOptions::describe(visit, self);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "normscope/error.h"
 #include "train/bag.h"
@@ -56,6 +58,7 @@ void assign(std::vector<T>& to, std::span<const double> from) {
 
 // Forward of the types: what attention needs of them.
 struct Types {
+  Rows input;                 // of norm1, C × d
   Rows h, query, key, value;  // C × d
   Rows weight;                // heads·C × C: w_tu of head h in row h·C + t
   Rows log_weight;
@@ -70,7 +73,9 @@ class BagPath final : public EncoderGradient<T> {
         sums_(spec.classes, spec.dimension, spec.heads, spec.feed_forward),
         parameters_(parameter_count(spec)),
         slices_(slices(spec, std::span<const double>(parameters_))),
-        root_(std::sqrt(static_cast<double>(spec.dimension) / static_cast<double>(spec.heads))) {
+        root_(spec.uniform
+                  ? std::numeric_limits<double>::infinity()
+                  : std::sqrt(static_cast<double>(spec.dimension) / static_cast<double>(spec.heads))) {
     tables_.classes = spec.classes;
     tables_.dimension = spec.dimension;
     tables_.heads = spec.heads;
@@ -145,7 +150,10 @@ class BagPath final : public EncoderGradient<T> {
     const std::size_t C = spec_.classes, d = spec_.dimension, width = d / spec_.heads;
     const Rows embedding = rows_of(slices_.embedding, d);
     types_.h = Rows(C, d);
-    norm_forward(spec_.norm1, norm_parameters(slices_.layers[0].norm1, d), embedding.view(), types_.h.view());
+    types_.input =
+        spec_.matrix ? times_transposed(embedding, rows_of(slices_.layers[0].matrix, d)) : embedding;
+    norm_forward(spec_.norm1, norm_parameters(slices_.layers[0].norm1, d), std::as_const(types_.input).view(),
+                 types_.h.view());
     types_.query = times_transposed(types_.h, rows_of(part_of_in_proj(0), d));
     types_.key = times_transposed(types_.h, rows_of(part_of_in_proj(1), d));
     types_.value = times_transposed(types_.h, rows_of(part_of_in_proj(2), d));
@@ -322,10 +330,14 @@ class BagPath final : public EncoderGradient<T> {
       add_transposed_product(*parts[part], types_.h,
                              {gradient.layers[0].in_proj.data() + part * d * d, d, d});
     }
-    const Rows embedding = rows_of(slices_.embedding, d);
     Rows dx(C, d);
-    norm_backward(spec_.norm1, norm_parameters(slices_.layers[0].norm1, d), embedding.view(),
+    norm_backward(spec_.norm1, norm_parameters(slices_.layers[0].norm1, d), types_.input.view(),
                   std::as_const(dh).view(), dx.view(), norm_gradients(gradient.layers[0].norm1, d));
+    if (spec_.matrix) {
+      const Rows dinput = std::exchange(dx, Rows(C, d));
+      add_transposed_product(dinput, rows_of(slices_.embedding, d), {gradient.layers[0].matrix.data(), d, d});
+      add_product(dinput, rows_of(slices_.layers[0].matrix, d), dx);
+    }
     for (std::size_t i = 0; i < C * d; ++i) gradient.embedding[i] += dx.data()[i];
   }
 
@@ -333,7 +345,7 @@ class BagPath final : public EncoderGradient<T> {
   BagSums sums_;
   std::vector<double> parameters_;
   EncoderSlices<const double> slices_;
-  double root_;  // √(width of a head)
+  double root_;  // √(width of a head); infinite if attention is uniform
   Types types_;
   BagTables<T> tables_;
   BagBatch batch_;

@@ -7,6 +7,7 @@
 #include <map>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "core/decompose.h"
 #include "normscope/error.h"
@@ -61,6 +62,8 @@ EncoderSpec majority_encoder(const MajoritySettings& settings, const std::string
   spec.norm2 = parse_norm("layernorm");
   spec.norm2.affine = true;
   spec.mask = settings.mask;
+  spec.matrix = settings.learned_matrix;
+  spec.uniform = settings.uniform_attention;
   return spec;
 }
 
@@ -101,8 +104,17 @@ TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> param
   const std::vector<double> values(parameters.begin(), parameters.end());
   const auto slice = slices(spec, std::span(values));
   TypeGeometry geometry{Matrix<double>(spec.classes, d), Matrix<double>(spec.classes * spec.heads, d)};
-  norm_forward(spec.norm1, norm_parameters(slice.layers[0].norm1, d),
-               MatrixView<const double>(slice.embedding.data(), spec.classes, d), geometry.keys.view());
+  Matrix<double> input(spec.classes, d, {slice.embedding.begin(), slice.embedding.end()});
+  if (spec.matrix) {
+    for (std::size_t t = 0; t < spec.classes; ++t) {
+      const auto token = part(slice.embedding, d, t);
+      for (std::size_t i = 0; i < d; ++i)
+        input(t, i) =
+            std::inner_product(token.begin(), token.end(), part(slice.layers[0].matrix, d, i).begin(), 0.0);
+    }
+  }
+  norm_forward(spec.norm1, norm_parameters(slice.layers[0].norm1, d), std::as_const(input).view(),
+               geometry.keys.view());
   const auto query = part(slice.layers[0].in_proj, d * d, 0), key = part(slice.layers[0].in_proj, d * d, 1);
   const double root = std::sqrt(static_cast<double>(width));
   for (std::size_t row = 0; row < geometry.queries.rows(); ++row) {

@@ -24,6 +24,7 @@ void visit_parameters(const EncoderSpec& spec, EncoderSlices<T>& slices, const V
   for (std::size_t l = 0; l < spec.layers; ++l) {
     LayerSlices<T>& layer = slices.layers[l];
     const std::string at = fmt::format("layers.{}.", l);
+    if (spec.matrix) visit(at + "matrix", d, d, &layer.matrix, nullptr);
     visit_norm(spec.norm1, at + "norm1", d, layer.norm1, visit);
     visit(at + "attention.in_proj", 3 * d, d, &layer.in_proj, nullptr);
     visit(at + "attention.out_proj.weight", d, d, &layer.out_weight, nullptr);
@@ -140,6 +141,7 @@ std::vector<float> initial_parameters(const EncoderSpec& spec, std::uint64_t see
   const auto d = static_cast<double>(spec.dimension), f = static_cast<double>(spec.feed_forward);
   normal(parts.embedding);
   for (const LayerSlices<float>& layer : parts.layers) {
+    for (std::size_t i = 0; i < layer.matrix.size(); i += spec.dimension + 1) layer.matrix[i] = 1;
     norm(layer.norm1);
     uniform(layer.in_proj, std::sqrt(6 / (4 * d)));  // Xavier over the whole 3d × d matrix
     uniform(layer.out_weight, 1 / std::sqrt(d));

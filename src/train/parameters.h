@@ -19,6 +19,7 @@ struct NormSlices {
 template <class T>
 struct LayerSlices {
   NormSlices<T> norm1, norm2;
+  std::span<T> matrix;                          // d × d in front of norm1, or none
   std::span<T> in_proj, in_bias;                // 3d × d: rows of W_Q, then W_K, then W_V; 3d, or none
   std::span<T> out_weight, out_bias;            // d × d, d
   std::span<T> weight1, bias1, weight2, bias2;  // F × d, F, d × F, d

@@ -177,6 +177,24 @@ TEST_F(TrainCommand, EveryNormTrains) {
   }
 }
 
+TEST_F(TrainCommand, FrozenAttentionAndAMatrixAreSettingsThatResume) {
+  const std::string options = kTask + "--norm rmsnorm --uniform-attention --learned-matrix --steps ";
+  const Files whole = finish(options + "60");
+  const json results = json::parse(whole.at("results.json"));
+  EXPECT_EQ(results["settings"]["uniform_attention"], true);
+  EXPECT_EQ(results["settings"]["learned_matrix"], true);
+  EXPECT_NEAR(results["runs"][0]["attention_distance"].get<double>(), 0, 1e-6);
+  EXPECT_EQ(results["runs"][0]["parameters"], 464 + 64);
+  fs::remove_all(path("run"));
+  finish(options + "30");
+  ASSERT_EQ(run(resume() + " --steps 60 --quiet").code, 0);
+  expect_same_training(whole);
+  fs::remove_all(path("run"));
+  const json usual = json::parse(finish(kSmall).at("results.json"));
+  EXPECT_FALSE(usual["settings"].contains("uniform_attention"));
+  EXPECT_FALSE(usual["settings"].contains("learned_matrix"));
+}
+
 TEST_F(TrainCommand, ThreeDimensionsAreASetting) {
   const json result = result_of("train majority --3d --steps 20 --evaluate-every 10");
   EXPECT_EQ(result["settings"]["dim"], 3);

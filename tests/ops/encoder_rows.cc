@@ -22,7 +22,8 @@ namespace normscope::ops {
 namespace {
 
 std::string describe(const EncoderSpec& spec) {
-  return fmt::format("{}{}", name_of(spec.norm1), spec.mask == "full" ? "" : "+" + spec.mask);
+  return fmt::format("{}{}{}{}", name_of(spec.norm1), spec.mask == "full" ? "" : "+" + spec.mask,
+                     spec.matrix ? "+matrix" : "", spec.uniform ? "+uniform" : "");
 }
 
 std::string shape_of(const EncoderSpec& spec, const SequenceSet& set) {
@@ -90,9 +91,9 @@ EncoderMeasures measures_of(const EncoderSpec& spec, const Slices& parameters, c
     total.sequence_accuracy += right == static_cast<double>(T) ? 1 / static_cast<double>(set.size()) : 0;
     for (std::size_t l = 0; l < spec.layers; ++l) {
       const auto& layer = parameters.layers[l];
-      const Array qkv = reference::linear(layer.in_proj, {}, reference::norm(spec.norm1, layer.norm1, x[l]));
+      const Array qkv = reference::linear(layer.in_proj, {}, reference::first_norm(spec, layer, x[l]));
       for (std::size_t head = 0; head < spec.heads; ++head) {
-        const Array weights = reference::attention_weights(qkv, spec.heads, head, mask);
+        const Array weights = reference::attention_weights(qkv, spec.heads, head, mask, spec.uniform);
         for (std::size_t query = 0; query < T; ++query) {
           double visible = 0;
           for (std::size_t key = 0; key < T; ++key) visible += mask.attends(query, key) ? 1 : 0;
@@ -329,6 +330,20 @@ std::vector<Row> encoder_rows() {
   deep.norm1 = parse_norm("project:1");
   deep.norm2 = parse_norm("rmsnorm");
   add_spec(deep, 9, 3);
+
+  // A matrix in front of the norm, and attention frozen at equal weights; one by one, and both.
+  for (const char* norm : {"layernorm", "rmsnorm", "project:1", "none"}) {
+    for (const auto& [matrix, uniform] : {std::pair{true, false}, {false, true}, {true, true}}) {
+      EncoderSpec spec = make_spec(norm, 5, 6, 2);
+      spec.matrix = matrix;
+      spec.uniform = uniform;
+      add_spec(spec, 7, 9);
+      spec.layers = 2;
+      spec.mask = "causal";
+      spec.norm1.affine = true;
+      add_spec(spec, 5, 3);
+    }
+  }
 
   // With all else 0 the residual stream is the embedding: logits = E E[t], for which E counts twice.
   for (const std::size_t length : {1, 5, 50}) {

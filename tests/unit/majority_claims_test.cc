@@ -230,5 +230,60 @@ TEST(MajorityClaims, ThreeTimesTheStepsHoldsOnlyBeyondDoubt) {
   EXPECT_EQ(verdict_of_steps(same, wide), Holds::open);
 }
 
+// Of runs with projection that get to the loss at so many steps, beside attention frozen at equal weights that does
+// at 1000.
+Judgement beside_averaging(const std::vector<double>& factors) {
+  PaperPlan plan;
+  const Executor executor(1);
+  std::vector<MajorityRun> runs;
+  const auto reached = [](std::uint64_t seed, double step) {
+    MajorityRun run = run_of(seed, row_of(0.4, 0.9, 50));
+    run.rows.front().train_loss = 5;
+    run.rows.back().step = run.step = static_cast<std::uint64_t>(step);
+    return run;
+  };
+  for (std::size_t seed = 0; seed < factors.size(); ++seed)
+    runs.push_back(reached(seed, 1000 * factors[seed]));
+  Evidence evidence{plan, executor};
+  evidence.majority = runs;
+  evidence.train_majority = [&](const std::string&, const MajoritySettings& settings,
+                                const std::vector<std::string>&) {
+    EXPECT_TRUE(settings.uniform_attention);
+    std::vector<MajorityRun> frozen;
+    for (std::size_t seed = 0; seed < factors.size(); ++seed) frozen.push_back(reached(seed, 1000));
+    return frozen;
+  };
+  for (const Claim& claim : brody_fig2().claims)
+    if (claim.sentence.find("averages all keys") != std::string::npos) return *judge(claim, evidence);
+  throw std::runtime_error("no such claim");
+}
+
+TEST(MajorityClaims, LearningIsHeldAgainstFrozenAveraging) {
+  EXPECT_EQ(beside_averaging({1, 1.1, 0.9}).holds, Holds::yes);
+  EXPECT_EQ(beside_averaging({0.5, 0.4, 0.5}).holds, Holds::yes);
+  EXPECT_EQ(beside_averaging({2, 2.1, 1.9}).holds, Holds::no);
+  EXPECT_EQ(beside_averaging({1, 2, 1.2}).holds, Holds::open);
+  EXPECT_EQ(beside_averaging({1}).holds, Holds::open);
+}
+
+TEST(MajorityFigures, ExactAveragingIsDrawnBesideTheNorms) {
+  PaperPlan plan;
+  plan.seeds = {11};
+  const Executor executor(1);
+  const MajorityRun runs[] = {run_of(11, row_of(0.5, 0.9, 45)), run_of(42, row_of(0.6, 0.8, 50))};
+  Evidence evidence{plan, executor};
+  evidence.majority = runs;
+  evidence.train_majority = [](const std::string&, const MajoritySettings&, const std::vector<std::string>&) {
+    return std::vector<MajorityRun>{run_of(11, row_of(0.7, 0.9, 45))};
+  };
+  const Findings found = judge(brody_fig2(), evidence);
+  const std::string& csv = found.figures.at(0).csv;
+  EXPECT_NE(csv.find("attention frozen at equal weights,100,0.7"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("averaging made by hand,100,"), std::string::npos) << csv;
+  const Judgement& claim = found.claims.back();
+  EXPECT_EQ(claim.holds, Holds::conditionally) << claim.measured;
+  EXPECT_NE(claim.condition.find("a dimension for every type"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace normscope

@@ -113,6 +113,78 @@ TEST(MajorityData, ImpossibleSettingsAreRefusedWithAWayOut) {
   expect_majorities(widest, make_majority_data(widest, 1));
 }
 
+TEST(Averaging, DirectionsAreUnitVectorsOrthogonalToOnes) {
+  for (const std::size_t classes : {1, 2, 3, 9, 20, 21}) {
+    for (const std::size_t d : {2, 3, 7, 8, 20, 21, 22, 30}) {
+      const Matrix<double> directions = type_directions(classes, d);
+      for (std::size_t c = 0; c < classes; ++c) {
+        double sum = 0, square = 0;
+        for (const double value : directions[c]) sum += value, square += value * value;
+        EXPECT_NEAR(sum, 0, 1e-12);
+        EXPECT_NEAR(square, 1, 1e-12) << classes << " in " << d;
+      }
+      if (d < classes || classes < 2) continue;
+      // A simplex: all as far apart as can be.
+      for (std::size_t c = 1; c < classes; ++c) {
+        double inner = 0;
+        for (std::size_t j = 0; j < d; ++j) inner += directions(0, j) * directions(c, j);
+        EXPECT_NEAR(inner, -1 / (static_cast<double>(classes) - 1), 1e-12) << classes << " in " << d;
+      }
+    }
+  }
+}
+
+TEST(Averaging, SolvesTheTaskWithADimensionForEveryType) {
+  const Executor executor(1);
+  MajoritySettings settings;
+  settings.task.samples = 5000;
+  const MajorityData data = make_majority_data(settings.task, 11);
+  for (const std::size_t heads : {1, 3}) {
+    settings.dimension = 21;
+    settings.heads = heads;
+    const AveragingSolution solution = averaging_solution(settings, data.train);
+    for (const EncoderPath path : {EncoderPath::generic, EncoderPath::bag}) {
+      const EncoderMeasures measures = make_encoder_gradient<float>(solution.spec, path)
+                                           ->measure(data.test, solution.parameters, executor);
+      EXPECT_EQ(measures.accuracy, 1);
+      EXPECT_LT(measures.loss, 1e-3);
+      EXPECT_LT(measures.attention_distance, 1e-5);
+    }
+    for (const double angle : angles_to_ones(type_geometry(solution.spec, solution.parameters).queries))
+      EXPECT_NEAR(angle, 0, 1e-4);
+  }
+}
+
+TEST(Averaging, LossOfTheModelIsThatOfItsFormula) {
+  const Executor executor(1);
+  MajoritySettings settings;
+  settings.task.samples = 5000;
+  const MajorityData data = make_majority_data(settings.task, 11);
+  const AveragingSolution solution = averaging_solution(settings, data.train);
+  const Matrix<double> directions = type_directions(settings.task.classes, settings.dimension);
+  const double expected = averaging_loss(directions, solution.sharpness, data.test);
+  const EncoderMeasures measures =
+      make_encoder_gradient<float>(solution.spec)->measure(data.test, solution.parameters, executor);
+  EXPECT_NEAR(measures.loss, expected, 1e-3 * expected);
+  // The sharpness is the best: of the set that it was chosen by.
+  const double best = averaging_loss(directions, solution.sharpness, data.train);
+  for (const double factor : {0.8, 1.25})
+    EXPECT_GT(averaging_loss(directions, factor * solution.sharpness, data.train), best);
+}
+
+TEST(Averaging, TakesTheProjectionToBeExact) {
+  const Executor executor(1);
+  MajoritySettings settings;
+  settings.task.samples = 2000;
+  const MajorityData data = make_majority_data(settings.task, 11);
+  AveragingSolution solution = averaging_solution(settings, data.train);
+  solution.spec.norm1 = parse_norm("rmsnorm");
+  EXPECT_GT(make_encoder_gradient<float>(solution.spec)
+                ->measure(data.test, solution.parameters, executor)
+                .attention_distance,
+            0.1);
+}
+
 MajoritySettings small_training() {
   MajoritySettings settings;
   settings.task = {5, 12, 200, 3, 4};

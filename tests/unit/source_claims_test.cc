@@ -91,7 +91,7 @@ TEST(IdentityClaims, HoldAndDrawTheTwoPointsOfThePlane) {
 
 TEST(PageClaims, AreAnsweredByExactVerdicts) {
   const Findings found = Bench().find(demo_page);
-  ASSERT_EQ(found.claims.size(), 5u);
+  ASSERT_EQ(found.claims.size(), 6u);
   const Judgement& large = claim_with(found, "large norm");
   EXPECT_EQ(large.holds, Holds::conditionally);
   EXPECT_NE(large.measured.find("e₄ 4 are"), std::string::npos) << large.measured;
@@ -112,7 +112,11 @@ TEST(PageClaims, AreAnsweredByExactVerdicts) {
 
 TEST(TheoremClaims, OnlyTheFactorNWithTheRadiusFails) {
   const Findings found = Bench().find(wu_theorems);
-  ASSERT_EQ(found.claims.size(), 4u);
+  ASSERT_EQ(found.claims.size(), 5u);
+  const Judgement& weights = claim_with(found, "weight normalization");
+  EXPECT_EQ(weights.holds, Holds::answered);
+  EXPECT_NE(weights.verdict.find("without a norm it "), std::string::npos) << weights.verdict;
+  EXPECT_NE(weights.verdict.find("; with one it "), std::string::npos) << weights.verdict;
   EXPECT_EQ(claim_with(found, "Without LayerNorm").holds, Holds::yes);
   EXPECT_EQ(claim_with(found, "no obtuse angle").holds, Holds::yes);
   const Judgement& second = claim_with(found, "Nε^{2r}");
@@ -146,6 +150,7 @@ TrainMajority reached_after(std::function<double(const std::string& norm, std::s
             MajorityRun& run = runs.emplace_back();
             run.id = {norm, seed};
             run.spec = majority_encoder(settings, norm);
+            run.parameters = initial_parameters(run.spec, seed);
             const auto at = static_cast<std::uint64_t>(steps(norm, settings.dimension)) + seed;
             for (const auto& [step, loss] :
                  {std::pair{std::uint64_t{0}, NAN}, {at, 0.4F}, {std::uint64_t{2000}, 0.1F}}) {
@@ -168,7 +173,7 @@ TEST(LimitsClaims, FadingIsToldSeedBySeed) {
     return norm == "layernorm" ? 400.0 : 400 + 3200.0 / static_cast<double>(width);
   });
   const Findings found = bench.find(brody_limits);
-  ASSERT_EQ(found.claims.size(), 4u);
+  ASSERT_EQ(found.claims.size(), 6u);
   EXPECT_EQ(claim_with(found, "majority fades").holds, Holds::yes) << claim_with(found, "majority fades").why;
   EXPECT_EQ(claim_with(found, "turn less to 1").holds, Holds::yes);
   EXPECT_EQ(claim_with(found, "linear layer").holds, Holds::yes);
@@ -183,6 +188,91 @@ TEST(LimitsClaims, WhatGrowsDoesNotFade) {
   });
   const Findings found = bench.find(brody_limits);
   EXPECT_NE(claim_with(found, "majority fades").holds, Holds::yes);
+}
+
+// Of runs behind a matrix that ends as this, in 8 dimensions, and with this loss.
+Findings behind_a_matrix(const std::function<double(std::size_t i, std::size_t j)>& entry, float loss) {
+  Bench bench;
+  bench.plan.draws = 1;
+  const TrainMajority usual = reached_after([](const std::string&, std::size_t) { return 400.0; });
+  bench.train = [=](const std::string& name, const MajoritySettings& settings,
+                    const std::vector<std::string>& norms) {
+    std::vector<MajorityRun> runs = usual(name, settings, norms);
+    for (MajorityRun& run : runs) {
+      if (!run.spec.matrix) continue;
+      run.rows.back().train_loss = loss * (1 + 0.01F * static_cast<float>(run.id.seed));
+      for (const ParameterSlot& slot : parameter_slots(run.spec)) {
+        if (slot.name != "layers.0.matrix") continue;
+        for (std::size_t i = 0; i < 64; ++i)
+          run.parameters[slot.offset + i] =
+              static_cast<float>(entry(i / 8, i % 8) * (1 + 0.1 * static_cast<double>(run.id.seed)));
+      }
+    }
+    return runs;
+  };
+  return bench.find(brody_limits);
+}
+double projection(std::size_t i, std::size_t j) {
+  return (i == j ? 1 : 0) - 1.0 / 8;
+}
+
+TEST(LimitsClaims, AMatrixIsToldByWhatItTakesAway) {
+  const auto claim = [](const std::function<double(std::size_t, std::size_t)>& entry) {
+    return claim_with(behind_a_matrix(entry, 0.1F), "becomes the projection");
+  };
+  EXPECT_EQ(claim(projection).holds, Holds::yes) << claim(projection).measured;
+  EXPECT_EQ(claim([](std::size_t i, std::size_t j) { return i == j ? 1.0 : 0.0; }).holds, Holds::no);
+  // Turned afterwards: coordinates in another order.
+  const Judgement turned = claim([](std::size_t i, std::size_t j) { return projection((i + 3) % 8, j); });
+  EXPECT_EQ(turned.holds, Holds::conditionally) << turned.measured;
+  EXPECT_NE(turned.condition.find("mapped onto itself"), std::string::npos) << turned.condition;
+  const Judgement other = claim([](std::size_t i, std::size_t j) { return i == j && i > 0 ? 1.0 : 0.0; });
+  EXPECT_EQ(other.holds, Holds::conditionally) << other.measured;
+  EXPECT_NE(other.condition.find("another direction"), std::string::npos) << other.condition;
+}
+
+TEST(LimitsClaims, TheLossBehindAMatrixIsComparedSeedBySeed) {
+  const auto claim = [](float loss) {
+    return claim_with(behind_a_matrix(projection, loss), "gets to LayerNorm's loss");
+  };
+  EXPECT_EQ(claim(0.1F).holds, Holds::yes) << claim(0.1F).measured;
+  EXPECT_EQ(claim(0.2F).holds, Holds::no);
+  EXPECT_EQ(claim(0.05F).holds, Holds::conditionally);
+}
+
+// A model whose retrieval without the norm, alone and rescaled, differs by so much from that as trained.
+Judgement removed(double alone, double rescaled, double trained = 0.8) {
+  Bench bench;
+  const PretrainedModel models[] = {{"tiny", nullptr, {}}};
+  Evidence evidence{bench.plan, bench.executor};
+  evidence.models = models;
+  evidence.ablate = [&](const PretrainedModel&) {
+    Ablation ablation;
+    for (const auto& [name, change] :
+         {std::pair{"as trained", 0.0}, {"none", alone}, {"none, rescaled", rescaled}}) {
+      AblateRow& row = ablation.rows.emplace_back();
+      row.name = name;
+      row.finds.chance = 0.02;
+      for (std::size_t prompt = 0; prompt < 8; ++prompt)
+        row.finds.share.push_back(trained + 0.01 * static_cast<double>(prompt % 3) + change);
+    }
+    return ablation;
+  };
+  for (const Claim& claim : demo_page().claims)
+    if (claim.sentence.find("hurts sharp") != std::string::npos) return *judge(claim, evidence);
+  throw std::runtime_error("no such claim");
+}
+
+TEST(PageClaims, RemovingTheNormIsToldByRetrievalOfModelsAtHand) {
+  EXPECT_EQ(removed(-0.5, -0.4).holds, Holds::yes) << removed(-0.5, -0.4).measured;
+  EXPECT_EQ(removed(0.05, 0.05).holds, Holds::no);
+  EXPECT_EQ(removed(-0.5, 0.05).holds, Holds::conditionally);
+  EXPECT_NE(removed(-0.5, 0.05).condition.find("length"), std::string::npos);
+  EXPECT_EQ(removed(-0.5, -0.4, 0.01).holds, Holds::open);  // as trained it finds nothing
+  const Findings without_model = Bench().find(demo_page);
+  const Judgement& open = claim_with(without_model, "hurts sharp");
+  EXPECT_EQ(open.holds, Holds::open);
+  EXPECT_NE(open.measured.find("no pretrained model is on this machine"), std::string::npos);
 }
 
 // Trained language models whose held-out loss differs from LayerNorm's by so much, of three seeds.

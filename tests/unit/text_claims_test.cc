@@ -326,6 +326,36 @@ MarkedSentence sentence(const std::vector<std::string>& tokens, std::size_t mark
   return result;
 }
 
+TEST(TextClaims, ImportantWordsAreWeighedSentenceBySentence) {
+  TextRecipe recipe = published_recipe();
+  recipe.training_texts = 100;
+  recipe.batch = 32;
+  recipe.context = 128;
+  // Of two sentences of three tokens, the first of which is unselectable: how much each token matters.
+  const auto claim_of = [&](const std::vector<double>& one, const std::vector<double>& other) {
+    std::vector<TextEvidence> runs;
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      runs.push_back(run_of("none", seed, 0.5, tally_of(0, 0)));
+      runs.back().marked.sentences = {sentence({"a", "b", "c"}, 1), sentence({"d", "e", "f"}, 1),
+                                      sentence({"g"}, 0)};
+      runs.back().marked.sentences[0].importance = one;
+      runs.back().marked.sentences[1].importance = other;
+    }
+    const auto claims = claims_of_table4(runs, recipe);
+    return claims.size() > 1 ? std::optional(claims[1]) : std::nullopt;
+  };
+  const auto some = claim_of({0.3, 0.1, -0.2}, {0.1, 0.2, 0});
+  ASSERT_TRUE(some);
+  EXPECT_EQ(verdict_of(*some), "holds");
+  EXPECT_NE(
+      some->measured.find(
+          "of 2 sentences the most important token is unselectable in 50.0 ± 0.0 %; of all their tokens 33.3"),
+      std::string::npos)
+      << some->measured;
+  EXPECT_EQ(verdict_of(*claim_of({0, 0.1, 0.2}, {0.1, 0.2, 0})), "does not hold");
+  EXPECT_FALSE(claim_of({}, {}));  // nothing was weighed
+}
+
 TEST(TextClaims, WordsAreCountedInEveryRun) {
   std::vector<TextEvidence> runs;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {

@@ -126,6 +126,65 @@ TEST(EncoderPaths, HaveTheSameGradientsUnderEveryNorm) {
   }
 }
 
+TEST(EncoderPaths, HaveTheSameGradientsBehindAMatrixAndWithUniformAttention) {
+  const SequenceSet set = random_sequences(7, 11, 70, 1);
+  for (const char* norm : {"layernorm", "rmsnorm", "none", "project:1"}) {
+    for (const auto& [matrix, uniform] : {std::pair{true, false}, {false, true}, {true, true}}) {
+      EncoderSpec spec = encoder(norm, 7, 8, 2);
+      spec.matrix = matrix;
+      spec.uniform = uniform;
+      std::vector<double> values = parameters<double>(spec);
+      Random random(3);
+      for (const ParameterSlot& slot : parameter_slots(spec)) {
+        if (slot.name != "layers.0.matrix") continue;
+        for (std::size_t i = 0; i < slot.size(); ++i) values[slot.offset + i] += 0.3 * random.normal();
+      }
+      expect_equal_paths(spec, set, values);
+    }
+  }
+}
+
+TEST(EncoderPaths, AMatrixIsTheIdentityAtFirst) {
+  const SequenceSet set = random_sequences(7, 11, 70, 1);
+  EncoderSpec with = encoder("rmsnorm", 7);
+  const EncoderSpec without = with;
+  with.matrix = true;
+  EXPECT_EQ(parameter_count(with), parameter_count(without) + 64);
+  const auto start = initial_parameters(with, 5), plain = initial_parameters(without, 5);
+  const auto a = step_by<double>(EncoderPath::generic, with, set, {start.begin(), start.end()}),
+             b = step_by<double>(EncoderPath::generic, without, set, {plain.begin(), plain.end()});
+  EXPECT_EQ(a.loss, b.loss);
+}
+
+TEST(EncoderPaths, UniformAttentionIsUniformAndLeavesQueriesAndKeysAlone) {
+  const SequenceSet set = random_sequences(7, 11, 70, 1);
+  for (const char* mask : {"full", "causal"}) {
+    EncoderSpec spec = encoder("layernorm", 7, 8, 2);
+    spec.uniform = true;
+    spec.mask = mask;
+    const std::vector<double> values = parameters<double>(spec);
+    const auto measures = make_encoder_gradient<double>(spec)->measure(set, values, Executor(1));
+    EXPECT_NEAR(measures.attention_distance, 0, 1e-14) << mask;
+    if (spec.mask == "full") {
+      EXPECT_NEAR(measures.attention_entropy, std::log(11.0), 1e-12);
+    }
+    const auto step = step_by<double>(EncoderPath::automatic, spec, set, values);
+    for (const ParameterSlot& slot : parameter_slots(spec)) {
+      if (slot.name != "layers.0.attention.in_proj") continue;
+      double others = 0;
+      for (std::size_t i = 0; i < slot.size(); ++i) {
+        const double value = std::fabs(step.gradient[slot.offset + i]);
+        if (i < 2 * slot.size() / 3) {
+          ASSERT_EQ(value, 0) << mask << " " << i;
+        } else {
+          others += value;
+        }
+      }
+      EXPECT_GT(others, 0);
+    }
+  }
+}
+
 TEST(EncoderPaths, AgreeOnSequencesOfASingleClass) {
   expect_equal_paths(encoder("layernorm", 4), sequences(4, {{2, 2, 2, 2}, {0, 0, 0, 0}, {3, 3, 3, 3}}));
 }

@@ -21,25 +21,26 @@ inline Array softmax(const Array& scores) {
 }
 
 // Of one head: keys × queries.
-inline Array attention_weights(const Array& qkv, std::size_t heads, std::size_t head, const Mask& mask) {
+inline Array attention_weights(const Array& qkv, std::size_t heads, std::size_t head, const Mask& mask,
+                               bool uniform = false) {
   const std::size_t T = qkv.cols(), d = qkv.rows() / 3, width = d / heads;
   Array scores(T, T);
   for (std::size_t key = 0; key < T; ++key) {
     for (std::size_t query = 0; query < T; ++query) {
       for (std::size_t i = head * width; i < (head + 1) * width; ++i)
         scores(key, query) += qkv(i, query) * qkv(d + i, key);
-      scores(key, query) /= std::sqrt(static_cast<double>(width));
+      scores(key, query) /= uniform ? HUGE_VAL : std::sqrt(static_cast<double>(width));
       if (!mask.attends(query, key)) scores(key, query) = -HUGE_VAL;
     }
   }
   return softmax(scores);
 }
 
-inline Array attention(const Array& qkv, std::size_t heads, const Mask& mask) {
+inline Array attention(const Array& qkv, std::size_t heads, const Mask& mask, bool uniform = false) {
   const std::size_t T = qkv.cols(), d = qkv.rows() / 3, width = d / heads;
   Array o(d, T);
   for (std::size_t head = 0; head < heads; ++head) {
-    const Array weights = attention_weights(qkv, heads, head, mask);
+    const Array weights = attention_weights(qkv, heads, head, mask, uniform);
     for (std::size_t i = head * width; i < (head + 1) * width; ++i) {
       for (std::size_t key = 0; key < T; ++key) {
         for (std::size_t query = 0; query < T; ++query)
@@ -123,13 +124,14 @@ template <class T>
 class Attention {
  public:
   // mask: keys × columns, added to the scores (0 or a very negative number; every query has a key left), or
-  // null.
-  Attention(std::size_t d, std::size_t heads, std::size_t length, std::size_t columns, const T* mask)
+  // null. uniform: the scores are 0.
+  Attention(std::size_t d, std::size_t heads, std::size_t length, std::size_t columns, const T* mask,
+            bool uniform = false)
       : width_(d / heads),
         heads_(heads),
         length_(length),
         mask_(mask),
-        scale_(1 / std::sqrt(static_cast<T>(width_))),
+        scale_(uniform ? 0 : 1 / std::sqrt(static_cast<T>(width_))),
         weights_(heads, Columns<T>(length, columns)),
         dweights_(length, columns) {}
 
