@@ -502,6 +502,8 @@ class MajorityUsed(Fields):
     stop_accuracy: float  # a run ends at this test accuracy; above 1: never
     data_seed: int | None  # of the sequences; null: that of the run
     path: Literal["automatic", "generic", "bag"]  # how gradients are computed
+    uniform_attention: bool | None  # attention was frozen at equal weights
+    learned_matrix: bool | None  # a learned d × d matrix stood in front of the norm
 
 
 class MaskCentres(Fields):

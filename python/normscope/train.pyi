@@ -30,6 +30,8 @@ def majority(
     stop_accuracy: float | None = ...,
     data_seed: int | None = ...,
     path: Literal['automatic', 'generic', 'bag'] | None = ...,
+    uniform_attention: bool | None = ...,
+    learned_matrix: bool | None = ...,
     in_3d: bool | None = ...,
     seeds: Words | None = ...,
     weight_decay: float | None = ...,
