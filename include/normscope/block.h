@@ -11,6 +11,9 @@
 //   each of them  post      norm(x + f(x))
 //                 pre       x + f(norm(x))
 //                 sandwich  x + norm(f(norm(x)))      without skip: the same without "x +"
+//   step size     h: x + h·f in the place of x + f, f with the norms inside it; without skip (1 − h)x + h·f, since a
+//                 layer x ← f is Euler's step of length 1 of dx/dt = f − x. Layer l is then at the time l·h; h = 1 is
+//                 the block as it stands above
 //
 // A token that attends to nothing has a softmax over no score: its row of A is 0 (and counted). Rows that a
 // norm leaves undefined: see norm.h.
@@ -60,6 +63,7 @@ struct BlockSpec {
   NormSpec norm;                              // none: no norm
   std::optional<NormSpec> feed_forward_norm;  // if it differs from that of attention
   Placement placement = Placement::post;
+  double step = 1;                   // h, in (0, 1]
   double temperature = 0;            // d_QK, of which scores are divided by the root; 0: the width of a head
   bool normalize_query_key = false;  // queries and keys scaled to norm 1 in each head (qknorm)
   Rotary rotary;
@@ -75,7 +79,7 @@ struct BlockSpec {
 };
 
 // Throws InputError if heads do not divide the width, key heads do not divide heads, the temperature is
-// negative or not finite, dropout is not in [0, 1), or the norm does not fit.
+// negative or not finite, dropout is not in [0, 1), the step size not in (0, 1], or the norm does not fit.
 void require_valid(const BlockSpec& spec);
 
 // Weights map rows from the left: y = xW + b, W in × out. An empty bias is 0; empty gains are 1.

@@ -50,8 +50,10 @@ std::span<const std::uint64_t> paper_seeds();
 struct MajoritySettings {
   MajorityTask task;
   std::size_t dimension = 8, heads = 1, layers = 1;
-  std::size_t feed_forward = 0;  // 0: as wide as the dimension
-  std::string mask = "full";     // as EncoderSpec::mask
+  std::size_t feed_forward = 0;          // 0: as wide as the dimension
+  std::string mask = "full";             // as EncoderSpec::mask
+  Placement placement = Placement::pre;  // as those of EncoderSpec
+  double temperature = 0, keep_apart = 0;
   std::size_t batch = 6000;
   AdamSettings adam;  // decays linearly over 170 000 steps, ten times as many as are run
   std::uint64_t steps = 17'000, evaluate_every = 100;
@@ -84,8 +86,9 @@ struct MajorityRow {
 // Where the token types stand in the first layer, in model space (the paper's): the keys a type's token
 // offers and the query it asks with.
 struct TypeGeometry {
-  Matrix<double> keys;     // classes × d: norm1(embedding), after the matrix in front of it if there is one
-  Matrix<double> queries;  // classes·heads × d: h W_Qᵀ W_K/√(d/heads)
+  Matrix<double> keys;  // classes × d: norm1(embedding), after the matrix in front of it if there is one; the
+                        // embedding where norms come after (post)
+  Matrix<double> queries;  // classes·heads × d: h W_Qᵀ W_K/√d_QK
 };
 TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> parameters);
 // Angle to 1 of each row, in degrees, folded into [0, 90]; 90 for a zero row.

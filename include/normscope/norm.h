@@ -49,6 +49,14 @@ enum class Scaling {
 
 // Where a block applies its norm: x + f(norm(x)), norm(x + f(x)), x + norm(f(norm(x))).
 enum class Placement { pre, post, sandwich };
+inline constexpr std::array kPlacements = {Placement::pre, Placement::post, Placement::sandwich};
+inline const char* name_of(Placement placement) {
+  constexpr const char* names[] = {"pre", "post", "sandwich"};
+  return names[static_cast<std::size_t>(placement)];
+}
+inline std::span<const Placement> values_of(Placement) {
+  return kPlacements;
+}
 
 struct NormSpec {
   Projection projection = Projection::none;

@@ -7,11 +7,14 @@
 //   x ← x + softmax(q kᵀ/√(d/heads)) v W_Oᵀ + b_O                      (per head, under the mask)
 //   x ← x + relu(norm2(x) W₁ᵀ + b₁) W₂ᵀ + b₂
 //
-// Two variants: with a learned matrix M in front of norm1, the identity at first, h = norm1(x Mᵀ); with uniform
-// attention its scores are 0, so that it is the mean over the keys that the mask leaves, and W_Q and W_K neither
-// matter nor learn.
+// or with the norms elsewhere, f being attention or the feed-forward part: post norm(x + f(x)), sandwich
+// x + norm°(f(norm(x))), norm° the same without gain and bias; and with √d_QK in the place of √(d/heads).
 //
-// starting from x = embedding[t]; logits = x · embeddingᵀ (tied). No positions, no dropout. The target of
+// Two variants: with a learned matrix M in front of norm1, the identity at first, h = norm1(x Mᵀ) (not post); with
+// uniform attention its scores are 0, so that it is the mean over the keys that the mask leaves, and W_Q and W_K
+// neither matter nor learn.
+//
+// Starting from x = embedding[t]; logits = x · embeddingᵀ (tied). No positions, no dropout. The target of
 // every position is the label of its sequence; the loss is the mean cross-entropy over all positions of a
 // batch.
 #include <cstddef>
@@ -39,11 +42,20 @@ struct EncoderSpec {
   std::string mask = "full";  // by a name of mask.h; random ones are drawn from seed 0
   bool matrix = false;        // a learned d × d matrix in front of norm1
   bool uniform = false;       // attention is frozen at equal weights
+  Placement placement = Placement::pre;
+  double temperature = 0;  // d_QK; 0: the width of a head
+  // Weight λ of what is added to the loss that training lessens, to keep tokens apart: 1 − (μ/‖X‖)² of the tokens X
+  // that leave a layer, mean over all layers but the last, and over sequences. 0 for X = 0.
+  double keep_apart = 0;
 
+  double query_key_width() const {
+    return temperature > 0 ? temperature : static_cast<double>(dimension / heads);
+  }
   bool operator==(const EncoderSpec&) const = default;
 };
 // Throws InputError that names the setting at fault: a size of 0, heads that do not divide d, a norm that
-// leaves nothing of d dimensions.
+// leaves nothing of d dimensions, a sandwich of norms with learned normals or α, a matrix in front of a norm that is post, tokens
+// to be kept apart in one layer.
 void check_encoder(const EncoderSpec& spec);
 
 // One tensor of the parameters, which stand in one array, each tensor row-major.
@@ -101,11 +113,11 @@ template <class T>
 class EncoderGradient {
  public:
   virtual ~EncoderGradient() = default;
-  // Loss of the sequences `batch` (at least one) of `set`; writes ∂loss/∂parameters.
+  // Loss of the sequences `batch` (at least one) of `set`, with what keeps tokens apart; writes ∂loss/∂parameters.
   virtual double gradient(const SequenceSet& set, std::span<const std::uint32_t> batch,
                           std::span<const T> parameters, std::span<T> gradient, const Executor& executor) = 0;
   virtual EncoderMeasures measure(const SequenceSet& set, std::span<const T> parameters,
-                                  const Executor& executor) = 0;
+                                  const Executor& executor) = 0;  // the loss is the cross-entropy alone
 };
 // For float and double. Throws InputError if check_encoder does, or if the bag path is asked for and does not
 // apply.
@@ -119,6 +131,11 @@ bool is_bag_of_types(const EncoderSpec& spec);
 template <class T>
 Matrix<T> encoder_logits(const EncoderSpec& spec, std::span<const T> parameters,
                          std::span<const std::uint16_t> tokens);
+
+// μ/‖X‖ of the tokens that enter the first layer, and of those that leave each: layers + 1 means over the sequences.
+template <class T>
+std::vector<double> encoder_spread(const EncoderSpec& spec, std::span<const T> parameters,
+                                   const SequenceSet& set, const Executor& executor);
 
 // One run of a training that compares norms and seeds.
 struct TrainingRunId {

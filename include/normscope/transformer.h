@@ -26,7 +26,7 @@ namespace normscope {
 
 struct TransformerSpec {
   // Shape, norms, activation, dropout (block.dropout, everywhere the same). Not trained here: rotation,
-  // offsets, gates, shared layers, grouped keys, qknorm, sandwich, windows, no skip.
+  // offsets, gates, shared layers, grouped keys, qknorm, sandwich, windows, no skip, step sizes.
   ModelSpec model;
   bool query_key_value_bias = true;  // without: the published language model's, frozen at 0
   std::size_t types = 0;             // rows of the table of token types, of which all texts use the first

@@ -204,6 +204,7 @@ def collapse(
     output: Words | None = ...,
     start: Words | None = ...,
     eps: float | None = ...,
+    step_size: float | None = ...,
     precision: Words | None = ...,
     weight_norm: bool | None = ...,
     qknorm: bool | None = ...,

@@ -202,6 +202,7 @@ class CollapseUsed(Fields):
     precision: Literal["float32", "float64"]  # of the forward pass
     spectrum: bool  # singular values and ranks were computed
     eps: float  # of the norms
+    step_size: float | None  # h: layer l is at the time l·h; left out: 1
     model: str | None  # the trained model
     family: str | None  # of the model
     own_mask: str | None  # the mask the model was trained with
@@ -492,6 +493,9 @@ class MajorityUsed(Fields):
     layers: int  # of the encoder
     feed_forward: int  # width of the hidden part
     mask: str  # by name
+    placement: Literal["pre", "post", "sandwich"] | None  # of the norms; left out: pre
+    temperature: float | None  # d_QK; left out: the width of a head
+    keep_apart: float | None  # weight of 1 − (μ/‖X‖)² in the loss; left out: 0
     batch: int  # sequences of a step
     learning_rate: float  # of Adam, at the start
     decay_steps: int  # the step from which on the learning rate is 0

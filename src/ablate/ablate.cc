@@ -640,6 +640,8 @@ RetrievalChange retrieval_change(std::string measure, std::span<const double> tr
     result.verdict = RetrievalVerdict::failed;
   } else if (!result.trained.above(2 * chance)) {  // the best of many heads is above chance by chance
     result.verdict = RetrievalVerdict::untestable;
+  } else if (result.difference.count < 3) {  // two values are told as they are, and settle nothing
+    result.verdict = RetrievalVerdict::not_shown;
   } else {
     result.verdict = shows_loss(result.difference)                       ? RetrievalVerdict::worse
                      : excludes_loss(result.difference, loss, tolerated) ? RetrievalVerdict::not_worse

@@ -34,7 +34,8 @@ void run_list(const Common& common) {
   std::vector<ListedRow> rows;
   for (const fetch::DataEntry& entry : result.data) rows.push_back({entry});
   print(table(table_of(rows)) +
-        fmt::format("In {}; `normscope data get NAME` fetches one.\n", printable(result.directory)));
+        wrapped(fmt::format("In {}; `normscope data get NAME` fetches one.", printable(result.directory))) +
+        "\n");
 }
 
 void run_get(const fetch::DataGetOptions& options, const Common& common) {

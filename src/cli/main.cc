@@ -27,7 +27,8 @@ using namespace normscope::cli;
 constexpr int kFailed = 1, kWrongCall = 2, kReaderGone = 128 + SIGPIPE;
 
 int complain(int code, std::string_view sentence) {
-  std::fputs(fmt::format("normscope: {}\n", printable(sentence)).c_str(), stderr);
+  const std::size_t room = screen_width(STDERR_FILENO).value_or(std::string::npos);
+  std::fputs((wrapped("normscope: " + printable(sentence), room) + "\n").c_str(), stderr);
   return code;
 }
 

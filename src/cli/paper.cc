@@ -2,6 +2,7 @@
 #include "study/paper.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/calls.h"
 #include "cli/common.h"
@@ -21,14 +22,19 @@ constexpr const char* kCommand = "paper";
 std::string screen(const PaperStudy& study) {
   std::string text;
   for (const ClaimResult& claim : study.result.claims) {
-    text += fmt::format("{}: {}\n  published  {}\n  measured   {}\n  verdict    {}\n", claim.where,
-                        claim.claim, claim.published, claim.measured, claim.verdict);
-    if (!claim.why.empty()) text += fmt::format("  why        {}\n", claim.why);
+    const auto line = [&](const char* label, std::string_view words) {
+      text += labelled(label, words, screen_width(STDOUT_FILENO).value_or(std::string::npos), 13);
+    };
+    text += wrapped(fmt::format("{}: {}", claim.where, claim.claim)) + "\n";
+    line("  published", claim.published);
+    line("  measured", claim.measured);
+    line("  verdict", claim.verdict);
+    if (!claim.why.empty()) line("  why", claim.why);
     if (const std::string missing = what_is_missing(claim); claim.holds == Holds::open && !missing.empty())
-      text += fmt::format("  missing    {}\n", missing);
+      line("  missing", missing);
     text += "\n";
   }
-  return text + counts_of(study.found.claims) + "\n";
+  return text + wrapped(counts_of(study.found.claims)) + "\n";
 }
 
 PaperContext paper_context(const Common& common, const Executor& executor, Whole& whole) {

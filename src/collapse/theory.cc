@@ -41,6 +41,7 @@ std::vector<Assumption> common_assumptions(const CollapseCase& each, const Colla
        block.heads == 1 ? "one head" : fmt::format("{} heads", block.heads)},
       {"no dropout", block.dropout == 0, ""},
       {"self-loops", mask.self_loops == mask.n, fmt::format("{} of {} tokens", mask.self_loops, mask.n)}};
+  if (block.step != 1) result.push_back({"whole layers", false, fmt::format("steps of {}", block.step)});
   if (block.query_width() != block.width || block.key_width() != block.width) {
     result.push_back(
         {"square value matrices", false, fmt::format("{} x {}", block.width, block.key_width())});

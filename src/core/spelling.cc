@@ -29,7 +29,9 @@ std::optional<std::string> nearest_spelling(std::string_view word,
   std::optional<std::string> best;
   std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edits(word.substr(0, 64), candidate);
+    // Who stopped early meant the rest.
+    const bool begun = word.size() >= 3 && candidate.starts_with(word);
+    const std::size_t distance = begun ? 0 : edits(word.substr(0, 64), candidate);
     if (distance < fewest && distance < candidate.size()) {
       fewest = distance;
       best = candidate;

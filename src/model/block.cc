@@ -194,6 +194,10 @@ void require_valid(const BlockSpec& spec) {
   if (!(spec.dropout >= 0 && spec.dropout < 1)) {
     throw InputError(fmt::format("Dropout {} is not a probability from 0 to below 1.", spec.dropout));
   }
+  if (!(spec.step > 0 && spec.step <= 1)) {
+    throw InputError(
+        fmt::format("The step size is {}; it must be above 0 and at most 1, a whole layer.", spec.step));
+  }
   if (spec.norm.projection == Projection::normals) {
     throw InputError(
         fmt::format("The norm {} has learned normals, which need training; a block here takes norms without.",
@@ -305,6 +309,17 @@ struct BlockForward<T>::Scratch {
     linear<T>(inside, weights.down, weights.down_bias, out);
   }
 
+  // From what f gave; a whole step is the sum as written.
+  static void take_step(const BlockSpec& spec, MatrixView<const T> f, MatrixView<T> x) {
+    const auto h = static_cast<T>(spec.step), kept = spec.skip ? T(1) : 1 - h;
+    const bool whole = spec.step == 1;
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      for (std::size_t j = 0; j < x.cols; ++j) {
+        x(i, j) = !whole ? kept * x(i, j) + h * f(i, j) : spec.skip ? x(i, j) + f(i, j) : f(i, j);
+      }
+    }
+  }
+
   // The norm of a sublayer, its gain and bias, and under which names it is seen.
   struct Normed {
     const NormSpec& norm;
@@ -335,9 +350,7 @@ struct BlockForward<T>::Scratch {
       for (std::size_t i = 0; i < out.rows; ++i) dropout.apply(out[i]);
     }
     if (normed && spec.placement == Placement::sandwich) norm(with.norm, {}, {}, out, out);
-    for (std::size_t i = 0; i < x.rows; ++i) {
-      for (std::size_t j = 0; j < x.cols; ++j) x(i, j) = spec.skip ? x(i, j) + out(i, j) : out(i, j);
-    }
+    take_step(spec, out, x);
     if (spec.placement == Placement::post) apply_norm(x);
   }
 };

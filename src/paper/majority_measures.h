@@ -33,6 +33,8 @@ inline constexpr Quantity kDistance{[](const MajorityRow& row) { return row.test
 
 // Of the trainings in more dimensions, at most.
 inline constexpr std::uint64_t kWideSteps = 1500;
+// And of those in many layers.
+inline constexpr std::uint64_t kDeepSteps = 1500;
 
 // Without those that diverged.
 MajorityRuns sound_runs(std::span<const MajorityRun> runs, std::string_view norm);

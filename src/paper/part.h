@@ -110,7 +110,7 @@ const auto& once(const Evidence& evidence) {
 // A figure or table of a paper: what it claims, and what is shown of it here.
 struct Exhibit {
   std::vector<Claim> claims;
-  Findings (*shown)(const Evidence& evidence) = nullptr;
+  std::function<Findings(const Evidence& evidence)> shown = {};
 };
 Findings judge(const Exhibit& exhibit, const Evidence& evidence);
 
@@ -156,7 +156,7 @@ MakeExhibit brody_fig1ab, brody_fig1cd, brody_fig2, brody_fig3, brody_followups,
     brody_table2, brody_table3, brody_table4, brody_fig1a_none, brody_table3_none, brody_followups_lm,
     brody_identities, brody_limits, demo_page;
 MakeExhibit wu_fig1, wu_fig2, wu_fig3, wu_fig4, wu_fig5, wu_theorem3, wu_fig6, wu_fig7, wu_fig8, wu_fig9,
-    wu_beyond, wu_theorems;
+    wu_beyond, wu_anisotropy, wu_theorems, wu_steps, wu_deep;
 
 // An encyclopedia of 22 short articles, which pretrained models read for want of another text.
 std::string_view builtin_text();

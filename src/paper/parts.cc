@@ -28,6 +28,11 @@ double wide_seconds(const PaperPlan& plan) {
   return seeds * (0.3 * static_cast<double>(std::min(plan.steps, kWideSteps)) +
                   2 * 3.5e-3 * static_cast<double>(plan.steps));
 }
+// Nine ways to train 12 layers; at the published scale 12, 24 and 32.
+double deep_training_seconds(const PaperPlan& plan) {
+  const double layers = plan.asked && plan.asked->full ? 12 + 24 + 32 : 12;
+  return 1.3e-3 * layers * static_cast<double>(plan.seeds.size() * std::min(plan.steps, kDeepSteps));
+}
 double majority_3d_seconds(const PaperPlan& plan) {
   return 1e-3 *
          static_cast<double>(norms_for(plan, Need::majority_3d).size() * plan.seeds.size() * plan.steps_3d);
@@ -71,6 +76,10 @@ std::string wide(const PaperPlan& plan) {
   return fmt::format("seeds {}, {} training steps", fmt::join(plan.seeds, ", "),
                      std::min(plan.steps, kWideSteps));
 }
+std::string deep_training(const PaperPlan& plan) {
+  return fmt::format("seeds {}, {} training steps", fmt::join(plan.seeds, ", "),
+                     std::min(plan.steps, kDeepSteps));
+}
 std::string drawn(const PaperPlan& plan) {
   return fmt::format("{} draws per cell", plan.draws);
 }
@@ -102,6 +111,12 @@ std::string no_settings(const PaperPlan&) {
 
 Exhibit both(Exhibit shown, const Exhibit& more) {
   shown.claims.insert(shown.claims.end(), more.claims.begin(), more.claims.end());
+  if (!more.shown) return shown;
+  shown.shown = [first = shown.shown, second = more.shown](const Evidence& evidence) {
+    Findings found = first(evidence);
+    found.add(second(evidence));
+    return found;
+  };
   return shown;
 }
 
@@ -157,6 +172,8 @@ std::span<const Effort> paper_efforts() {
       {"limits", "seed", {3, 5, 10}, true, take_seeds},
       {"page", "", {}, false, take_all},
       {"theorems", "sample", samples, false, take_samples},
+      {"steps", "sample", {4, 8, 16}, false, take_samples},
+      {"deep", "seed", {3, 5, 10}, true, take_seeds},
   };
   return efforts;
 }
@@ -195,8 +212,9 @@ std::span<const PaperPart> paper_parts() {
        sampled},
       {"wu9", "wu9", "cosines of the initial embeddings, random init and pretrained", wu_fig9(), about<1>,
        sampled},
-      {"beyond", "beyond", "other norms, placements, weights; masks of equal sparsity", wu_beyond(),
-       sample_seconds<5, 0>, sampled},
+      {"beyond", "beyond",
+       "other norms, placements, weights; masks of equal sparsity; anisotropy beside selectable keys",
+       both(wu_beyond(), wu_anisotropy()), sample_seconds<5, 1>, sampled},
       {"fig1a-none", "fig1a-none", "keys and queries in three dimensions without any norm",
        brody_fig1a_none(), unnormed_seconds, in_3d, true},
       {"table3-none", "language", "language model without norms: unselectable words of sentences",
@@ -211,6 +229,10 @@ std::span<const PaperPart> paper_parts() {
        page_seconds, no_settings, true},
       {"theorems", "theorems", "bounds over masks and value matrices of every kind", wu_theorems(), about<5>,
        sampled, true},
+      {"steps", "steps", "layers as steps of h: discrete against continuous time", wu_steps(),
+       sample_seconds<1, 0>, sampled, true},
+      {"deep", "deep", "majority in many layers, trained with and without what keeps tokens apart", wu_deep(),
+       deep_training_seconds, deep_training, true},
   };
   return parts;
 }
@@ -252,13 +274,15 @@ Findings judge(const Exhibit& exhibit, const Evidence& evidence) {
       found.claims.push_back(std::move(*judged));
     }
   }
-  if (exhibit.shown != nullptr) found.add(exhibit.shown(evidence));
+  if (exhibit.shown) found.add(exhibit.shown(evidence));
   return found;
 }
 
 std::string paper_of(const PaperPart& part) {
   const std::string_view name = part.name;
-  return name == "beyond" ? "beyond" : name.starts_with("wu") || name == "theorems" ? "wu2024" : "brody2023";
+  return name == "beyond" || name == "steps" || name == "deep" ? "beyond"
+         : name.starts_with("wu") || name == "theorems"        ? "wu2024"
+                                                               : "brody2023";
 }
 
 Findings judge(const PaperPart& part, const Evidence& evidence) {

@@ -7,6 +7,8 @@
 #include <iterator>
 
 #include "core/number_text.h"
+#include "normscope/norm.h"
+#include "normscope/random.h"
 #include "paper_texts.h"
 
 namespace normscope {
@@ -126,6 +128,18 @@ Answer Gains::most_under_global() const {
 Answer Gains::fades(const char* mask, std::size_t layer, const Threshold& factor) const {
   return above(evidence, mean_ratio(of(mask, layer), of(mask, 1), level_of(evidence)), factor,
                {fmt::format("{}{}: gain of layer 1 over that of layer {}", whose, mask, layer), "×"});
+}
+
+TokenStart acute_start(std::size_t samples, std::size_t tokens, std::size_t dimensions, std::uint64_t seed) {
+  TokenStart start;
+  start.kind = TokenStart::Kind::given;
+  start.given = Matrix<double>(samples * tokens, dimensions);
+  for (std::size_t i = 0; i < start.given.rows(); ++i) {
+    Random random(seed, 1000 + i);
+    for (double& x : start.given[i]) x = std::fabs(random.normal());
+  }
+  norm_forward<double>(parse_norm("unit"), {}, start.given.view(), start.given.view());
+  return start;
 }
 
 BlockSpec bert_base(double dropout) {

@@ -69,6 +69,9 @@ struct Gains {
   Answer fades(const char* mask, std::size_t layer, const Threshold& factor) const;
 };
 
+// Unit tokens without an obtuse angle: rows of |N(0, 1)|, one window after the other.
+TokenStart acute_start(std::size_t samples, std::size_t tokens, std::size_t dimensions, std::uint64_t seed);
+
 // At random init: BERT-base shape, 768 dimensions, 12 heads, 128 tokens, N(0, 0.02²).
 inline constexpr std::size_t kTokens = 128;
 inline constexpr double kDropout = 0.1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 
 #include "core/decompose.h"
 #include "core/number_text.h"
@@ -66,24 +67,12 @@ std::vector<ValueMatrix> value_matrices(std::uint64_t seed) {
           {"rank 2", with_spectrum(low, seed)}};
 }
 
-// Unit tokens without an obtuse angle: rows of |N(0, 1)|, one window after the other.
-TokenStart acute_start(std::size_t samples, std::uint64_t seed) {
-  TokenStart start;
-  start.kind = TokenStart::Kind::given;
-  start.given = Matrix<double>(samples * kFewTokens, kFewDimensions);
-  for (std::size_t i = 0; i < start.given.rows(); ++i) {
-    Random random(seed, 1000 + i);
-    for (double& x : start.given[i]) x = std::fabs(random.normal());
-  }
-  norm_forward<double>(parse_norm("unit"), {}, start.given.view(), start.given.view());
-  return start;
-}
-
 struct ValueCurves {
   std::string value;
   Curves curves;  // groups kWithout, kWith; names are those of masks
 };
-std::vector<ValueCurves> run_from(const Evidence& evidence, const TokenStart& start) {
+std::vector<ValueCurves> run_from(const Evidence& evidence, const TokenStart& start,
+                                  const std::vector<ValueMatrix>& values, bool fresh_weights = false) {
   std::vector<CollapseCase> cases;
   for (const char* mask : kFamilies) {
     for (const char* group : {kWithout, kWith}) {
@@ -95,8 +84,9 @@ std::vector<ValueCurves> run_from(const Evidence& evidence, const TokenStart& st
     }
   }
   std::vector<ValueCurves> all;
-  for (const ValueMatrix& value : value_matrices(evidence.plan.seed)) {
+  for (const ValueMatrix& value : values) {
     CollapseSettings settings;
+    settings.fresh_weights = fresh_weights;
     settings.tokens = kFewTokens;
     settings.layers = kDepth;
     settings.samples = evidence.plan.samples;
@@ -114,10 +104,21 @@ std::vector<ValueCurves> run_from(const Evidence& evidence, const TokenStart& st
 
 // From starts without an obtuse angle, as the bounds ask; and from anywhere on the sphere.
 std::vector<ValueCurves> run(const Evidence& evidence) {
-  return run_from(evidence, acute_start(evidence.plan.samples, evidence.plan.seed));
+  return run_from(evidence,
+                  acute_start(evidence.plan.samples, kFewTokens, kFewDimensions, evidence.plan.seed),
+                  value_matrices(evidence.plan.seed));
 }
 std::vector<ValueCurves> run_anywhere(const Evidence& evidence) {
-  return run_from(evidence, parse_token_start("sphere"));
+  return run_from(evidence, parse_token_start("sphere"), value_matrices(evidence.plan.seed));
+}
+// Gaussian weights with weight normalization and without, drawn anew for every sample: what is said of them is not of
+// one draw.
+std::vector<ValueCurves> run_interplay(const Evidence& evidence) {
+  std::vector<ValueMatrix> values = value_matrices(evidence.plan.seed);
+  std::erase_if(values, [](const ValueMatrix& each) {
+    return std::string_view(each.name) != kGaussian && std::string_view(each.name) != kNormalized;
+  });
+  return run_from(evidence, parse_token_start("sphere"), values, true);
 }
 
 // Curves that a theorem speaks of, and what they say of its bound.
@@ -220,17 +221,13 @@ Claim theorem2() {
       .topic = "collapse"};
 }
 
-// What is left under a mask with a norm, and without one, over what there was at the start; sample by sample, and as
-// a mean.
-std::vector<double> shares_left(const ValueCurves& value, const char* group, const char* mask) {
+// What is left under a mask with a norm, and without one, over what there was at the start.
+Interval left(const Evidence& evidence, const ValueCurves& value, const char* group, const char* mask) {
   const CollapseCurve& curve = find(value.curves, group, mask);
   std::vector<double> share = relative_at_end(curve);
   const std::vector<double> start = relative_at(curve, 0);
   for (std::size_t s = 0; s < share.size(); ++s) share[s] = start[s] > 0 ? share[s] / start[s] : 0;
-  return share;
-}
-Interval left(const Evidence& evidence, const ValueCurves& value, const char* group, const char* mask) {
-  return mean_interval(shares_left(value, group, mask), level_of(evidence));
+  return mean_interval(share, level_of(evidence));
 }
 constexpr Threshold kLeft{0.01, "two orders of magnitude, as of the other claims on collapse"};
 
@@ -272,19 +269,19 @@ Claim other_values() {
       .topic = "collapse"};
 }
 
-// What weight normalization leaves more of than plain Gaussian weights, sample by sample.
+// How much more of μ/‖X‖ is kept per layer with weight normalization than with plain Gaussian weights, sample by sample.
 constexpr std::array kInterplayMasks = {"full", "causal", "window:1", "star"};
 const ValueCurves& value_of(const Evidence& evidence, const char* name) {
-  const std::vector<ValueCurves>& all = once<run_anywhere>(evidence);
+  const std::vector<ValueCurves>& all = once<run_interplay>(evidence);
   return *std::find_if(all.begin(), all.end(), [&](const ValueCurves& each) { return each.value == name; });
 }
 std::vector<double> gained(const Evidence& evidence, const char* group, const char* mask) {
-  std::vector<double> more = shares_left(value_of(evidence, kNormalized), group, mask);
-  const std::vector<double> plain = shares_left(value_of(evidence, kGaussian), group, mask);
+  std::vector<double> more = find(value_of(evidence, kNormalized).curves, group, mask).rate.samples;
+  const std::vector<double>& plain = find(value_of(evidence, kGaussian).curves, group, mask).rate.samples;
   for (std::size_t s = 0; s < more.size(); ++s) more[s] -= plain[s];
   return more;
 }
-// Masks under which it leaves more beyond doubt, or less.
+// Masks under which it keeps more beyond doubt, or less.
 std::string masks_where(const Evidence& evidence, const char* group, bool more) {
   std::string names;
   for (const char* mask : kInterplayMasks) {
@@ -330,11 +327,11 @@ Claim weight_norm() {
       .sentence = "Does weight normalization change collapse, and is it the same beside LayerNorm?",
       .published = "asked: how LayerNorm interplays with weight normalization",
       .measured = written(
-          "share of μ/‖X‖ left after {} layers, with weight norm less without: {} (no norm); {} (with norm)",
-          kDepth, gains(kWithout), gains(kWith)),
+          "share of μ/‖X‖ kept per layer, with weight norm less without: {} (no norm); {} (with norm)",
+          gains(kWithout), gains(kWith)),
       .why = written(
-          "{}, Gaussian weights of which every unit has norm 1, or not, sample by sample. Gains beside the norm less those without it: {}.",
-          of([](const Evidence& evidence) { return once<run_anywhere>(evidence).front().curves; },
+          "{}, each with Gaussian weights of its own, of which every unit has norm 1, or not. Gains beside the norm less those without it: {}.",
+          of([](const Evidence& evidence) { return once<run_interplay>(evidence).front().curves; },
              samples_count),
           together),
       .asks = {{at_least([](const Evidence& evidence) { return evidence.plan.samples; }, 2),

@@ -75,6 +75,7 @@ std::vector<Card> scan_cards(const ScanResult& result) {
   std::vector<Card> cards;
   for (const auto& [space, found] : result.spaces) {
     if (cards.size() == kMostCards) break;
+    if (found.sets == 0 || found.tokens == 0) continue;  // nothing was asked there
     const bool all = found.unselectable_in_some == 0;
     Card card{.id = "space-" + space,
               .where = space,

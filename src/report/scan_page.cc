@@ -57,6 +57,33 @@ bool has_largest_weights(const ScanResult& result) {
   return false;
 }
 
+// Which columns the table of layers has, and which curves and maps are drawn: ties, reachable queries and their weights only where there are any.
+struct ScanColumns {
+  bool before, after, head, reach, weight, before_tied, after_tied, head_tied, reach_tied;
+
+  ScanColumns(const ScanResult& result, const ScanSummary& summary)
+      : before(asks_for(result, KeySpace::before)),
+        after(asks_for(result, KeySpace::model)),
+        head(asks_for(result, KeySpace::head)),
+        reach(asks_for(result, KeySpace::reachable) && any(summary, &Head::reachable_unselectable, -1)),
+        weight(reach && any(summary, &Head::median_largest_weight, 0)),
+        before_tied(before && any(summary, &ScanSummary::Layer::before_tied, 0)),
+        after_tied(after && any(summary, &ScanSummary::Layer::model_tied, 0)),
+        head_tied(head && any(summary, &Head::tied, 0)),
+        reach_tied(reach && any(summary, &Head::reachable_tied, 0)) {}
+
+ private:
+  static double of(const ScanSummary::Layer& layer, double Head::*member) { return layer.mean(member); }
+  static double of(const ScanSummary::Layer& layer, double ScanSummary::Layer::*member) {
+    return layer.*member;
+  }
+  template <class Member>
+  static bool any(const ScanSummary& summary, Member member, double above) {
+    return std::any_of(summary.layers.begin(), summary.layers.end(),
+                       [&](const ScanSummary::Layer& layer) { return of(layer, member) > above; });
+  }
+};
+
 // Layers and heads of the maps: all of the model, whichever were asked for.
 struct Shape {
   std::size_t layers = 0, heads = 0;
@@ -85,13 +112,13 @@ std::vector<RunView::Map> maps_of(const ScanResult& result, const ScanSummary& s
     }
     maps.push_back({std::move(name), std::move(title), std::move(caption), std::move(figure)});
   };
-  const bool reachable = asks_for(result, KeySpace::reachable);
+  const ScanColumns shown(result, summary);
   Panels shares, weights;
-  if (asks_for(result, KeySpace::head)) shares.emplace_back("any query", &Head::unselectable);
-  if (reachable) shares.emplace_back("reachable queries", &Head::reachable_unselectable);
+  if (shown.head) shares.emplace_back("any query", &Head::unselectable);
+  if (shown.reach) shares.emplace_back("reachable queries", &Head::reachable_unselectable);
   add("unselectable", "Unselectable tokens, by layer and head", "", shares, "share of tokens unselectable",
       true);
-  if (reachable)
+  if (shown.weight)
     weights = {{"reachable, median token", &Head::median_largest_weight},
                {"reachable, least token", &Head::least_largest_weight}};
   weights.emplace_back("real queries, mean", &Head::largest_weight);
@@ -131,22 +158,23 @@ CurveFigure::Panel panel(std::string title, std::string label) {
 
 Figure share_figure(const ScanResult& result, const ScanSummary& summary) {
   using Layer = ScanSummary::Layer;
+  const ScanColumns shown(result, summary);
   CurveFigure figure;
   CurveFigure::Panel shares = panel("Unselectable tokens", "share of tokens, %");
-  if (asks_for(result, KeySpace::before))
+  if (shown.before)
     shares.curves.push_back(curve("before the norm", summary, [](const Layer& l) { return 100 * l.before; }));
-  if (asks_for(result, KeySpace::model))
+  if (shown.after)
     shares.curves.push_back(curve("after the norm", summary, [](const Layer& l) { return 100 * l.model; }));
-  if (asks_for(result, KeySpace::head))
+  if (shown.head)
     shares.curves.push_back(curve("head, mean over heads", summary,
                                   [](const Layer& l) { return 100 * l.mean(&Head::unselectable); }));
-  if (asks_for(result, KeySpace::reachable))
+  if (shown.reach)
     shares.curves.push_back(curve("reachable, mean over heads", summary, [](const Layer& l) {
       return 100 * l.mean(&Head::reachable_unselectable);
     }));
   CurveFigure::Panel weights = panel("Largest attention weight", "weight");
   weights.y_high = 1;
-  if (asks_for(result, KeySpace::reachable))
+  if (shown.weight)
     weights.curves.push_back(curve("reachable, median token", summary,
                                    [](const Layer& l) { return l.mean(&Head::median_largest_weight); }));
   weights.curves.push_back(curve("of the real queries, mean", summary,
@@ -191,33 +219,6 @@ std::string hint(const std::vector<ScanSetPlace>& sets, KeySpace space, std::siz
   }
   return text.empty() ? fmt::format("selectable in all {} looked at", sets.size()) : text;
 }
-
-// Which columns the table of layers has: ties, reachable queries and their weights only where there are any.
-struct ScanColumns {
-  bool before, after, head, reach, weight, before_tied, after_tied, head_tied, reach_tied;
-
-  ScanColumns(const ScanResult& result, const ScanSummary& summary)
-      : before(asks_for(result, KeySpace::before)),
-        after(asks_for(result, KeySpace::model)),
-        head(asks_for(result, KeySpace::head)),
-        reach(asks_for(result, KeySpace::reachable) && any(summary, &Head::reachable_unselectable, -1)),
-        weight(reach && any(summary, &Head::median_largest_weight, 0)),
-        before_tied(before && any(summary, &ScanSummary::Layer::before_tied, 0)),
-        after_tied(after && any(summary, &ScanSummary::Layer::model_tied, 0)),
-        head_tied(head && any(summary, &Head::tied, 0)),
-        reach_tied(reach && any(summary, &Head::reachable_tied, 0)) {}
-
- private:
-  static double of(const ScanSummary::Layer& layer, double Head::*member) { return layer.mean(member); }
-  static double of(const ScanSummary::Layer& layer, double ScanSummary::Layer::*member) {
-    return layer.*member;
-  }
-  template <class Member>
-  static bool any(const ScanSummary& summary, Member member, double above) {
-    return std::any_of(summary.layers.begin(), summary.layers.end(),
-                       [&](const ScanSummary::Layer& layer) { return of(layer, member) > above; });
-  }
-};
 
 // No two columns have one name; the sentences are the legend below the table.
 struct ScanRow {

@@ -19,7 +19,7 @@ struct CollapseUsed {
   std::string start;
   Precision precision = Precision::float32;
   bool spectrum = true;
-  double eps = 0;
+  double eps = 0, step_size = 1;
   std::optional<std::string> model, family, own_mask, text;
   std::optional<std::size_t> stride;
 
@@ -47,6 +47,8 @@ struct CollapseUsed {
     visit("precision", self.precision, "of the forward pass");
     visit("spectrum", self.spectrum, "singular values and ranks were computed");
     visit("eps", self.eps, "of the norms", {.low = 0});
+    visit.when(self.step_size != 1, "step_size", self.step_size, "h: layer l is at the time l·h; left out: 1",
+               {.low = 0, .high = 1});
     visit.when(self.model.has_value(), "model", self.model, "the trained model");
     visit.when(self.family.has_value(), "family", self.family, "of the model");
     visit.when(self.own_mask.has_value(), "own_mask", self.own_mask, "the mask the model was trained with");

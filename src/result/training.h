@@ -99,6 +99,11 @@ struct MajorityUsed : MajoritySettings {
     visit("layers", self.layers, "of the encoder", {.low = 1});
     visit("feed_forward", self.feed_forward, "width of the hidden part", {.low = 1});
     visit("mask", self.mask, "by name", {.pattern = "."});
+    visit.when(self.placement != Placement::pre, "placement", self.placement, "of the norms; left out: pre");
+    visit.when(self.temperature != 0, "temperature", self.temperature, "d_QK; left out: the width of a head",
+               {.low = 0});
+    visit.when(self.keep_apart != 0, "keep_apart", self.keep_apart,
+               "weight of 1 − (μ/‖X‖)² in the loss; left out: 0", {.low = 0});
     visit("batch", self.batch, "sequences of a step", {.low = 1});
     visit("learning_rate", self.adam.learning_rate, "of Adam, at the start", {.low = 0});
     visit("decay_steps", self.adam.schedule.steps, "the step from which on the learning rate is 0");

@@ -18,16 +18,22 @@ std::string inits_text(const CollapseModel& model) {
   return text;
 }
 
+// Of steps that are no whole layers.
+std::string step_text(const CollapsePlan& plan) {
+  const double h = plan.options.step_size;
+  return h == 1 ? "" : fmt::format(" Steps of h = {}: layer l is at the time l·h.", h);
+}
+
 std::string model_sentence(const CollapsePlan& plan) {
   const CollapseModel& model = *plan.model;
   const BlockSpec& block = plan.cases.front().block;
   return fmt::format(
       "{} ({}, {}; {}, {}, {}), {} of {} of {}, {}. Its own mask is {}; layer 0 is what enters the first "
-      "layer, and a norm after the last is left out.",
+      "layer, and a norm after the last is left out.{}",
       model.name, model.family, inits_text(model), counted(plan.settings.layers, "layer"),
       counted(block.width, "dimension"), counted(block.heads, "head"),
       counted(plan.settings.samples, "window"), counted(plan.settings.tokens, "token"), model.source,
-      name_of(plan.settings.precision), model.mask);
+      name_of(plan.settings.precision), model.mask, step_text(plan));
 }
 
 }  // namespace
@@ -55,12 +61,12 @@ std::string policies_text(const CollapseStudy& study) {
 std::string settings_sentence(const CollapsePlan& plan) {
   if (plan.model) return model_sentence(plan);
   const CollapseOptions& options = plan.options;
-  return fmt::format("{} x {}, {}, {}, {}; weights {} (query and key {}, value {}, output {}), start {}, {}.",
-                     counted(plan.settings.tokens, "token"),
-                     counted(plan.cases.front().block.width, "dimension"),
-                     counted(plan.cases.front().block.heads, "head"), counted(plan.settings.layers, "layer"),
-                     counted(plan.settings.samples, "sample"), options.init, options.query_key, options.value,
-                     options.output, options.start, name_of(plan.settings.precision));
+  return fmt::format(
+      "{} x {}, {}, {}, {}; weights {} (query and key {}, value {}, output {}), start {}, {}.{}",
+      counted(plan.settings.tokens, "token"), counted(plan.cases.front().block.width, "dimension"),
+      counted(plan.cases.front().block.heads, "head"), counted(plan.settings.layers, "layer"),
+      counted(plan.settings.samples, "sample"), options.init, options.query_key, options.value,
+      options.output, options.start, name_of(plan.settings.precision), step_text(plan));
 }
 
 Page page_of(const CollapseStudy& study) {

@@ -40,10 +40,6 @@ std::vector<double> numbers(const std::vector<std::string>& given, const char* w
   return all;
 }
 
-const char* name_of_placement(Placement placement) {
-  return placement == Placement::post ? "post" : placement == Placement::pre ? "pre" : "sandwich";
-}
-
 Placement parse_placement(const std::string& name) {
   if (name == "post") return Placement::post;
   if (name == "pre") return Placement::pre;
@@ -245,7 +241,7 @@ BlockSpec resolve_model(const GivenModel& given, CollapseOptions& options, Colla
   plan.settings.layers = options.layers.value_or(spec.layers);
   if (options.masks.empty()) options.masks = masks_with(model.mask);
   if (options.norms.empty()) options.norms = {name_of(spec.block.norm)};
-  if (options.placements.empty()) options.placements = {name_of_placement(spec.block.placement)};
+  if (options.placements.empty()) options.placements = {name_of(spec.block.placement)};
   options.query_key = options.value = options.output = options.init;
   options.start = "text";
   plan.model = std::move(model);
@@ -326,6 +322,7 @@ std::vector<CollapseCase> cases_of(const CollapsePlan& plan, const BlockSpec& ba
             block.placement = parse_placement(placements[p]);
             if (temperature > 0) block.temperature = temperature;
             block.dropout = dropout;
+            block.step = options.step_size;
             CollapseCase each;
             each.block = variant_of(variant, block);
             each.group = variant;
@@ -350,7 +347,7 @@ CollapseCurveResult result_of(const CollapseCurve& curve, const CollapseCase& ea
   CollapseCurveResult result = result_of(curve);
   result.skip = each.block.skip;
   result.norm = name_of(each.block.norm);
-  result.placement = name_of_placement(each.block.placement);
+  result.placement = name_of(each.block.placement);
   result.feed_forward = each.block.feed_forward;
   result.temperature =
       each.block.temperature > 0 ? each.block.temperature : static_cast<double>(each.block.width_of_head());
@@ -421,6 +418,9 @@ CollapsePlan plan_collapse(CollapseOptions options, const std::optional<GivenMod
   settings = common_settings(options, seed);
   const BlockSpec base =
       model ? resolve_model(*model, options, plan, seed) : resolve_drawn(options, settings);
+  if (!(options.step_size > 0))
+    throw InputError(
+        "--step-size is above 0: with steps of 0 no time goes on, and tokens stay where they are.");
   if (options.variants.empty()) options.variants.assign(variant_names().begin(), variant_names().end());
   if (options.dropouts.empty()) options.dropouts = {"0"};
   if (options.masks.empty()) options.masks = {"full", "causal", "window:1", "onesided:1"};
@@ -488,6 +488,7 @@ CollapseUsed used_by(const CollapsePlan& plan) {
   used.precision = settings.precision;
   used.spectrum = settings.spectrum == Spectrum::yes;
   used.eps = block.norm.eps;
+  used.step_size = options.step_size;
   if (!plan.model) return used;
   used.eps = 0;
   for (const CollapseCase& each : plan.cases) used.eps = std::max(used.eps, each.block.norm.eps);

@@ -25,6 +25,7 @@ struct CollapseOptions {
   std::size_t samples = 1;
   std::string init = {}, query_key = {}, value = {}, output = {}, start = {};
   std::optional<double> eps = {};
+  double step_size = 1;
   std::string precision = "float32";
   bool weight_norm = false, qknorm = false, fresh_weights = false, no_spectrum = false;
 
@@ -77,6 +78,10 @@ struct CollapseOptions {
           OptionFacts{.type = "NAME", .otherwise = "gaussian"});
     visit("eps", self.eps, "Of the norms",
           OptionFacts{.type = "E", .low = 0, .otherwise = "0; bert-base 1e-12; the model's"});
+    visit(
+        "step-size", self.step_size,
+        "Of every layer, above 0: X + h·f(X), without skip (1 − h)X + h·f(X); 1 is a whole layer, and towards 0 time is continuous",
+        OptionFacts{.type = "H", .low = 0, .high = 1});
     visit("precision", self.precision, "float32 or float64", OptionFacts{.type = "NAME"});
     visit("weight-norm", self.weight_norm, "Weight normalization: the weights of every unit have norm 1");
     visit("qknorm", self.qknorm, "Queries and keys scaled to norm 1 in every head");

@@ -47,7 +47,7 @@ struct PaperOptions {
                       .high = 1e5,
                       .otherwise = "8; all parts at once: 2; with --full 200; over 128 layers 1 and 4"});
     visit("models", self.models,
-          "Pretrained models of wu2, wu3, wu4, wu8, wu9 and page, with commas, or none",
+          "Pretrained models of wu2, wu3, wu4, wu8, wu9, beyond and page, with commas, or none",
           OptionFacts{.type = "LIST",
                       .otherwise = "those of the paper in the Hugging Face cache, and those fetched by "
                                    "`normscope data get`"});

@@ -29,6 +29,12 @@ struct MajorityOptions : TrainingOptions {
     visit("layers", self.other.layers, "Layers", counted());
     visit("feed-forward", self.feed_forward, "Width of the feed-forward part", counted("as --dimension"));
     visit("mask", self.other.mask, "A mask by name, such as causal or window:2", OptionFacts{.type = "NAME"});
+    visit("placement", self.other.placement, "Of the norms: pre, post or sandwich");
+    visit("temperature", self.other.temperature, "d_QK, of which scores are divided by the root",
+          OptionFacts{.type = "D", .low = 0, .high = 1e30, .otherwise = "the width of a head"});
+    visit("keep-apart", self.other.keep_apart,
+          "Weight of 1 − (μ/‖X‖)² in the loss, mean over all layers but the last, against collapse",
+          OptionFacts{.type = "X", .low = 0, .high = 1e6});
     visit("batch", self.other.batch, "Sequences of a batch", counted());
     visit("learning-rate", self.other.adam.learning_rate, "Learning rate of Adam at the start",
           OptionFacts{.type = "X", .low = 1e-12, .high = 1e3, .old_name = "lr"});

@@ -360,7 +360,8 @@ bool is_bag_of_types(const EncoderSpec& spec) {
   NormSpec norm2 = spec.norm2;
   norm2.affine = false;
   norm2.eps = 0;
-  return spec.layers == 1 && spec.mask == "full" && norm2 == parse_norm("layernorm") &&
+  return spec.layers == 1 && spec.mask == "full" && spec.placement == Placement::pre &&
+         spec.temperature == 0 && norm2 == parse_norm("layernorm") &&
          spec.classes <= SequenceSet::most_counted_classes;
 }
 

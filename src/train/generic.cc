@@ -53,6 +53,7 @@ class GenericRun {
       forward(s);
       cross_entropy(s, false);
       for (std::size_t i = 0; i < job_.set->length; ++i) loss += static_cast<double>(loss_.data()[i]);
+      if (spec_.keep_apart > 0) loss += alikeness_loss();
       backward(s);
     }
     const auto parts = slices(spec_, gradient);
@@ -83,6 +84,15 @@ class GenericRun {
     return total;
   }
 
+  // Adds μ/‖X‖ of what enters the first layer, and of what leaves each, of every sequence.
+  void spread(std::span<double> sums) {
+    for (const std::uint32_t s : job_.batch) {
+      forward(s);
+      for (std::size_t l = 0; l <= spec_.layers; ++l)
+        sums[l] += std::sqrt(std::max(0.0, 1 - look_at(left_by(l)).alike));
+    }
+  }
+
   void logits(std::span<T> out) {
     for (std::size_t b = 0; b < job_.batch.size(); ++b) {
       forward(job_.batch[b]);
@@ -108,6 +118,53 @@ class GenericRun {
     output_.forward(residual_, logits_);
   }
 
+  // What leaves layer l, from 1; 0: what enters the first.
+  const Columns<T>& left_by(std::size_t l) const { return l < spec_.layers ? layers_[l].input() : residual_; }
+
+  // How alike the tokens X of a sequence are: T‖m‖²/‖X‖² = 1 − (μ/‖X‖)², m the mean token; 0 for X = 0.
+  struct Alikeness {
+    double alike = 0, square = 0;  // ‖X‖²
+    std::vector<double> mean;      // m
+  };
+  Alikeness look_at(const Columns<T>& x) const {
+    const std::size_t length = job_.set->length;
+    Alikeness found{0, 0, std::vector<double>(x.rows(), 0.0)};
+    double mean_square = 0;
+    for (std::size_t i = 0; i < x.rows(); ++i) {
+      const T* const row = x.row(i);
+      for (std::size_t t = 0; t < length; ++t) {
+        const auto value = static_cast<double>(row[t]);
+        found.mean[i] += value;
+        found.square += value * value;
+      }
+      found.mean[i] /= static_cast<double>(length);
+      mean_square += found.mean[i] * found.mean[i];
+    }
+    if (found.square > 0) found.alike = static_cast<double>(length) * mean_square / found.square;
+    return found;
+  }
+  // λ of one layer that is not the last, in the units of a sequence's loss, whose weight is that of a position.
+  double keep_apart() const {
+    return spec_.keep_apart * static_cast<double>(job_.set->length) / static_cast<double>(spec_.layers - 1);
+  }
+  double alikeness_loss() const {
+    double sum = 0;
+    for (std::size_t l = 1; l < spec_.layers; ++l) sum += look_at(left_by(l)).alike;
+    return keep_apart() * sum;
+  }
+  // Adds its gradient by what leaves layer l: that of p = T‖m‖²/‖X‖² is 2(m − p x)/‖X‖².
+  void add_alikeness_gradient(std::size_t l) {
+    const Columns<T>& x = left_by(l);
+    const Alikeness found = look_at(x);
+    if (!(found.square > 0)) return;
+    const double factor = 2 * keep_apart() * job_.weight / found.square;
+    for (std::size_t i = 0; i < x.rows(); ++i) {
+      T* const to = dx_.row(i);
+      for (std::size_t t = 0; t < job_.set->length; ++t)
+        to[t] += static_cast<T>(factor * (found.mean[i] - found.alike * static_cast<double>(x.row(i)[t])));
+    }
+  }
+
   void cross_entropy(std::uint32_t s, bool judge) {
     std::fill(labels_.begin(), labels_.end(), job_.set->labels[s]);
     cross_entropy_columns(spec_.classes, logits_.data(), labels_.data(), weights_.data(),
@@ -117,7 +174,10 @@ class GenericRun {
   void backward(std::uint32_t s) {
     const std::size_t d = spec_.dimension;
     output_.backward(residual_, logits_, dx_);
-    for (std::size_t l = spec_.layers; l-- > 0;) layers_[l].backward(dx_);
+    for (std::size_t l = spec_.layers; l-- > 0;) {
+      if (spec_.keep_apart > 0 && l + 1 < spec_.layers) add_alikeness_gradient(l + 1);
+      layers_[l].backward(dx_);
+    }
     for (std::size_t i = 0; i < job_.set->length; ++i) {
       double* const row = embedding_.data() + token(s, i) * d;
       for (std::size_t j = 0; j < d; ++j) row[j] += static_cast<double>(dx_.data()[j * columns_ + i]);
@@ -150,8 +210,13 @@ void logits(const GenericJob<T>& job, std::span<T> values) {
 }
 
 template <class T>
+void spread(const GenericJob<T>& job, std::span<double> sums) {
+  GenericRun<T>(job).spread(sums);
+}
+
+template <class T>
 GenericKernels<T> kernels() {
-  return {gradient<T>, measure<T>, logits<T>};
+  return {gradient<T>, measure<T>, logits<T>, spread<T>};
 }
 NORMSCOPE_KERNELS(GenericKernels);
 

@@ -36,6 +36,8 @@ struct GenericKernels {
   GenericMeasure (*measure)(const GenericJob<T>& job);
   // Logits of the job's sequences, classes × padded length each, one after another.
   void (*logits)(const GenericJob<T>& job, std::span<T> logits);
+  // Adds to each of the layers + 1 sums the μ/‖X‖ of every sequence.
+  void (*spread)(const GenericJob<T>& job, std::span<double> sums);
 };
 template <class T>
 GenericKernels<T> generic_kernels();

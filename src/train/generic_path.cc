@@ -34,6 +34,21 @@ class GenericPath final : public EncoderGradient<T> {
     return std::accumulate(losses.begin(), losses.end(), 0.0);
   }
 
+  std::vector<double> spread(const SequenceSet& set, std::span<const T> parameters,
+                             const Executor& executor) {
+    std::vector<std::uint32_t> all(set.size());
+    std::iota(all.begin(), all.end(), 0U);
+    std::vector parts(pieces_of(all.size()), std::vector<double>(spec_.layers + 1, 0.0));
+    for_each_job(set, all, parameters, executor, [&](std::size_t piece, const GenericJob<T>& job) {
+      generic_kernels<T>().spread(job, parts[piece]);
+    });
+    std::vector<double> means(spec_.layers + 1, 0.0);
+    for (const std::vector<double>& part : parts) {
+      for (std::size_t l = 0; l < means.size(); ++l) means[l] += part[l] / static_cast<double>(set.size());
+    }
+    return means;
+  }
+
   EncoderMeasures measure(const SequenceSet& set, std::span<const T> parameters,
                           const Executor& executor) override {
     std::vector<std::uint32_t> all(set.size());
@@ -110,6 +125,18 @@ std::unique_ptr<EncoderGradient<T>> make_generic_path(const EncoderSpec& spec) {
 }
 template std::unique_ptr<EncoderGradient<float>> make_generic_path(const EncoderSpec&);
 template std::unique_ptr<EncoderGradient<double>> make_generic_path(const EncoderSpec&);
+
+template <class T>
+std::vector<double> encoder_spread(const EncoderSpec& spec, std::span<const T> parameters,
+                                   const SequenceSet& set, const Executor& executor) {
+  check_encoder(spec);
+  if (set.size() == 0) throw InputError("There is no sequence to measure.");
+  return GenericPath<T>(spec).spread(set, parameters, executor);
+}
+template std::vector<double> encoder_spread(const EncoderSpec&, std::span<const float>, const SequenceSet&,
+                                            const Executor&);
+template std::vector<double> encoder_spread(const EncoderSpec&, std::span<const double>, const SequenceSet&,
+                                            const Executor&);
 
 template <class T>
 Matrix<T> encoder_logits(const EncoderSpec& spec, std::span<const T> parameters,

@@ -64,6 +64,9 @@ EncoderSpec majority_encoder(const MajoritySettings& settings, const std::string
   spec.mask = settings.mask;
   spec.matrix = settings.learned_matrix;
   spec.uniform = settings.uniform_attention;
+  spec.placement = settings.placement;
+  spec.temperature = settings.temperature;
+  spec.keep_apart = settings.keep_apart;
   return spec;
 }
 
@@ -101,6 +104,7 @@ MajoritySettings majority_in_3d() {
 
 TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> parameters) {
   const std::size_t d = spec.dimension, width = d / spec.heads;
+  const NormSpec before = spec.placement == Placement::post ? NormSpec() : spec.norm1;  // the first attention
   const std::vector<double> values(parameters.begin(), parameters.end());
   const auto slice = slices(spec, std::span(values));
   TypeGeometry geometry{Matrix<double>(spec.classes, d), Matrix<double>(spec.classes * spec.heads, d)};
@@ -113,10 +117,10 @@ TypeGeometry type_geometry(const EncoderSpec& spec, std::span<const float> param
             std::inner_product(token.begin(), token.end(), part(slice.layers[0].matrix, d, i).begin(), 0.0);
     }
   }
-  norm_forward(spec.norm1, norm_parameters(slice.layers[0].norm1, d), std::as_const(input).view(),
+  norm_forward(before, norm_parameters(slice.layers[0].norm1, d), std::as_const(input).view(),
                geometry.keys.view());
   const auto query = part(slice.layers[0].in_proj, d * d, 0), key = part(slice.layers[0].in_proj, d * d, 1);
-  const double root = std::sqrt(static_cast<double>(width));
+  const double root = std::sqrt(spec.query_key_width());
   for (std::size_t row = 0; row < geometry.queries.rows(); ++row) {
     const auto h = geometry.keys[row / spec.heads];
     for (std::size_t c = row % spec.heads * width; c < (row % spec.heads + 1) * width; ++c) {

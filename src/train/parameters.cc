@@ -81,6 +81,28 @@ void check_encoder(const EncoderSpec& spec) {
   }
   check_trained_norm(spec.norm1, "before attention", spec.dimension);
   check_trained_norm(spec.norm2, "before the feed-forward part", spec.dimension);
+  for (const NormSpec* norm : {&spec.norm1, &spec.norm2}) {
+    const bool learned = norm->projection == Projection::normals || norm->scaling == Scaling::tanh;
+    if (spec.placement == Placement::sandwich && learned)
+      throw InputError(fmt::format(
+          "The norm '{}' has more to learn than gain and bias, which a sandwich of two norms would share; place it pre or post.",
+          name_of(*norm)));
+  }
+  if (spec.placement == Placement::post && spec.matrix)
+    throw InputError(
+        "A learned matrix stands between the tokens and the norm in front of attention; post places none there: take "
+        "pre or sandwich.");
+  if (!(spec.temperature >= 0 && spec.temperature <= 1e30) ||
+      (spec.temperature > 0 && spec.temperature < 1e-30))
+    throw InputError(fmt::format(
+        "The temperature d_QK is {}; it lies between 1e-30 and 1e30, or is 0 for the width of a head.",
+        spec.temperature));
+  if (!(spec.keep_apart >= 0 && std::isfinite(spec.keep_apart)))
+    throw InputError(
+        fmt::format("The weight that keeps tokens apart is at least 0, not {}.", spec.keep_apart));
+  if (spec.keep_apart > 0 && spec.layers < 2)
+    throw InputError(
+        "Tokens are kept apart where they leave a layer that is not the last; take 2 or more layers.");
 }
 
 std::vector<ParameterSlot> parameter_slots(const EncoderSpec& spec) {

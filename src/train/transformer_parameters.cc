@@ -123,6 +123,7 @@ void check_transformer(const TransformerSpec& spec) {
   refuse(!block.skip, "blocks without skip connections");
   refuse(block.normalize_query_key, "queries and keys scaled in each head");
   refuse(block.placement == Placement::sandwich, "sandwich norms");
+  refuse(block.step != 1, "a step size");
   refuse(block.key_head_count() != block.heads, "keys shared by heads");
   refuse(block.width_of_head() * block.heads != block.width, "heads that do not fill the width");
   refuse(model.groups > 0, "layers that share weights");

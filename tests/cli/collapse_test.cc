@@ -57,6 +57,20 @@ TEST_F(CollapseCommand, OneSampleHasNoInterval) {
   EXPECT_LT(three.at("rate").at("low"), three.at("rate").at("high"));
 }
 
+TEST_F(CollapseCommand, StepsOfALayerAreSaidAndWholeOnesAreNot) {
+  const std::string call = std::string(kSmall) + "--variant san --mask full ";
+  const auto whole = result_of(call), half = result_of(call + "--step-size 0.5"),
+             asked = result_of(call + "--step-size 1");
+  EXPECT_FALSE(whole.at("settings").contains("step_size"));
+  EXPECT_EQ(asked.at("curves"), whole.at("curves"));
+  EXPECT_EQ(half.at("settings").at("step_size"), 0.5);
+  EXPECT_GT(half.at("curves")[0].at("rate").at("factor"), whole.at("curves")[0].at("rate").at("factor"));
+  EXPECT_TRUE(half.at("curves")[0].at("theory").at("theorem1").at("bound").is_null());
+  EXPECT_NE(run(call + "--step-size 0.5").out.find("Steps of h = 0.5: layer l is at the time l·h."),
+            std::string::npos);
+  EXPECT_EQ(run(call).out.find("Steps of"), std::string::npos);
+}
+
 TEST_F(CollapseCommand, ShowsBothReadingsOfTheorem2) {
   const std::string call =
       "collapse --tokens 8 --layers 3 --dim 16 --variant san+norm --norm unit --value orthogonal --start "
@@ -175,6 +189,9 @@ TEST_F(CollapseCommand, WrongCallsGetASentence) {
   expect_refused(small + "--temperature -1", {"--temperature", "-1"});
   expect_refused(small + "--temperature 0", {"--temperature"});
   expect_refused(small + "--dropout 1", {"--dropout"});
+  expect_refused(small + "--step-size 0", {"--step-size", "above 0"});
+  expect_refused(small + "--step-size 1.5", {"--step-size", "1.5"});
+  expect_refused(small + "--step-size -0.1", {"--step-size", "-0.1"});
   expect_refused(small + "--heads 3", {"heads", "3", "4"});
   expect_refused(small + "--value jordan", {"jordan"});
   expect_refused(small + "--value jordan:x", {"jordan:x"});

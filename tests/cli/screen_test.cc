@@ -113,7 +113,8 @@ TEST_F(Screen, LinesOfEveryCommandFitNarrowScreens) {
         std::string("mask causal --n 40"), std::string("heatmap --n 3:30 --d 3,4 --draws 2"),
         std::string("collapse --layers 3 --tokens 8 --dim 8 --mask full causal"),
         std::string("equilibria --tokens 3 --dim 3 --starts 20 --steps 20 --angles 36"),
-        "ablate " + on_ids + " --prompts 2", "scan " + on_ids}) {
+        "ablate " + on_ids + " --prompts 2", "scan " + on_ids, std::string("data list"),
+        "paper --only identities --out " + path("paper")}) {
     const Outcome wide = run(call + " --quiet");
     ASSERT_EQ(wide.code, 0) << wide.err;
     for (const char* columns : {"60", "10"}) {
@@ -158,6 +159,17 @@ TEST_F(Screen, AWrongCallIsToldWhatItMisses) {
   expect_refused("train", {"normscope train needs a command: majority, lm, sentiment"});
   expect_refused("vocab k.npy --norm layernorm", {"There is no option '--norm'"});
   expect_refused("scan minilmm --text story.txt", {"did you mean 'minilm'?"});
+  expect_refused("paper --only fig1", {"did you mean 'fig1ab'?"});
+}
+
+TEST_F(Screen, WhatAWrongCallIsToldFitsNarrowScreens) {
+  ::setenv("COLUMNS", "60", 1);
+  const Outcome outcome = run("paper --only fig1");
+  ::unsetenv("COLUMNS");
+  std::istringstream lines(outcome.err);
+  std::size_t seen = 0;
+  for (std::string line; std::getline(lines, line); ++seen) EXPECT_LE(width(line), 60u) << line;
+  EXPECT_GT(seen, 3u) << outcome.err;
 }
 
 TEST_F(Screen, HelpIsInLinesThatFitAndSaysTheSame) {

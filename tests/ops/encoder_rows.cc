@@ -22,8 +22,14 @@ namespace normscope::ops {
 namespace {
 
 std::string describe(const EncoderSpec& spec) {
-  return fmt::format("{}{}{}{}", name_of(spec.norm1), spec.mask == "full" ? "" : "+" + spec.mask,
-                     spec.matrix ? "+matrix" : "", spec.uniform ? "+uniform" : "");
+  std::string text = name_of(spec.norm1);
+  if (spec.mask != "full") text += "+" + spec.mask;
+  if (spec.placement != Placement::pre) text += fmt::format("+{}", name_of(spec.placement));
+  if (spec.temperature > 0) text += fmt::format("+d_QK={}", spec.temperature);
+  if (spec.keep_apart > 0) text += "+apart";
+  if (spec.matrix) text += "+matrix";
+  if (spec.uniform) text += "+uniform";
+  return text;
 }
 
 std::string shape_of(const EncoderSpec& spec, const SequenceSet& set) {
@@ -93,7 +99,8 @@ EncoderMeasures measures_of(const EncoderSpec& spec, const Slices& parameters, c
       const auto& layer = parameters.layers[l];
       const Array qkv = reference::linear(layer.in_proj, {}, reference::first_norm(spec, layer, x[l]));
       for (std::size_t head = 0; head < spec.heads; ++head) {
-        const Array weights = reference::attention_weights(qkv, spec.heads, head, mask, spec.uniform);
+        const Array weights =
+            reference::attention_weights(qkv, spec.heads, head, mask, spec.temperature, spec.uniform);
         for (std::size_t query = 0; query < T; ++query) {
           double visible = 0;
           for (std::size_t key = 0; key < T; ++key) visible += mask.attends(query, key) ? 1 : 0;
@@ -143,11 +150,15 @@ struct EncoderLossOp {
   Array plain(const Slices& parameters) const {
     Array loss(1, 1);
     for (std::size_t s = 0; s < set.size(); ++s) {
-      const Array columns = reference::cross_entropy(
-          logits_of(spec, parameters, std::span(set.tokens).subspan(s * set.length, set.length)),
-          std::vector<std::uint32_t>(set.length, set.labels[s]));
+      const std::vector<Array> x =
+          residuals(spec, parameters, std::span(set.tokens).subspan(s * set.length, set.length));
+      const Array columns = reference::cross_entropy(reference::linear(parameters.embedding, {}, x.back()),
+                                                     std::vector<std::uint32_t>(set.length, set.labels[s]));
       for (const double value : columns[0])
         loss(0, 0) += value / static_cast<double>(set.size() * set.length);
+      for (std::size_t l = 1; spec.keep_apart > 0 && l < spec.layers; ++l)
+        loss(0, 0) += spec.keep_apart * reference::alikeness(x[l]) /
+                      static_cast<double>(set.size() * (spec.layers - 1));
     }
     return loss;
   }
@@ -214,6 +225,35 @@ struct EncoderMeasuresOp {
 
    private:
     std::unique_ptr<EncoderGradient<T>> model_;
+  };
+};
+
+struct EncoderSpreadOp {
+  EncoderSpec spec;
+  SequenceSet set;
+
+  std::string name() const { return "encoder_spread/" + describe(spec); }
+  Array plain(const Slices& parameters) const {
+    Array means(spec.layers + 1, 1);
+    for (std::size_t s = 0; s < set.size(); ++s) {
+      const std::vector<Array> x =
+          residuals(spec, parameters, std::span(set.tokens).subspan(s * set.length, set.length));
+      for (std::size_t l = 0; l < x.size(); ++l)
+        means(l, 0) +=
+            std::sqrt(std::max(0.0, 1 - reference::alikeness(x[l]))) / static_cast<double>(set.size());
+    }
+    return means;
+  }
+
+  template <class T>
+  class Layer final : public EncoderWork<T> {
+   public:
+    Layer(const EncoderSpreadOp& op, const Arrays& arrays) : EncoderWork<T>(op.spec, op.set, arrays) {}
+    void forward() override {
+      const std::vector<double> means =
+          encoder_spread<T>(this->spec_, this->parameters_, this->set_, this->executor_);
+      this->output_ = Array(means.size(), 1, means);
+    }
   };
 };
 
@@ -330,6 +370,20 @@ std::vector<Row> encoder_rows() {
   deep.norm1 = parse_norm("project:1");
   deep.norm2 = parse_norm("rmsnorm");
   add_spec(deep, 9, 3);
+  // Norms elsewhere, sharper scores, tokens kept apart; a padded length and one that is not.
+  for (const Placement placement : kPlacements) {
+    for (const std::size_t length : {5, 8}) {
+      EncoderSpec spec = make_spec("layernorm", 4, 6, 2);
+      spec.norm1.affine = length == 5;
+      spec.layers = 3;
+      spec.placement = placement;
+      add_spec(spec, length, 3);
+      add(EncoderSpreadOp{spec, random_sequences(spec.classes, length, 3)}, false);
+      spec.temperature = 0.5;
+      spec.keep_apart = 0.7;
+      add_spec(spec, length, 3);
+    }
+  }
 
   // A matrix in front of the norm, and attention frozen at equal weights; one by one, and both.
   for (const char* norm : {"layernorm", "rmsnorm", "project:1", "none"}) {

@@ -246,7 +246,8 @@ struct EncoderLayerOp {
       if (slot.name != "embedding") slots.push_back({slot.name, slot.rows, slot.cols});
     }
     return {
-        fmt::format("encoder_layer/{}{}", name_of(spec.norm1), spec.mask == "full" ? "" : "+" + spec.mask),
+        fmt::format("encoder_layer/{}{}{}", name_of(spec.norm1), spec.mask == "full" ? "" : "+" + spec.mask,
+                    spec.placement == Placement::pre ? "" : fmt::format("+{}", name_of(spec.placement))),
         fmt::format("d={} F={} heads={} T={}", d, spec.feed_forward, spec.heads, tokens),
         d,
         d,
@@ -371,6 +372,14 @@ void add_rows_of_layers(std::vector<ops::Row>* rows) {
   for (const char* norm : {"layernorm", "project:2", "dyt", "xsigma", "qknorm:2"}) {
     for (const char* mask : {"full", "causal", "onesided:2"})
       add(EncoderLayerOp{encoder(norm, 6, 2, mask), 9});
+  }
+  for (const Placement placement : {Placement::post, Placement::sandwich}) {
+    for (const char* norm : {"layernorm", "rmsnorm", "none"}) {
+      EncoderSpec spec = encoder(norm, 6, 2, "causal");
+      spec.placement = placement;
+      spec.temperature = 2;
+      add(EncoderLayerOp{spec, 9});
+    }
   }
 }
 

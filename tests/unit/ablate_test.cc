@@ -432,6 +432,13 @@ TEST(RetrievalVerdict, PromptsThatAllShowTheSameMustBeMany) {
   EXPECT_EQ(on(6, 1, 0.5), RetrievalVerdict::worse);
 }
 
+// However near to each other they are.
+TEST(RetrievalVerdict, TwoPromptsCannotTell) {
+  EXPECT_EQ(verdict_on({0.8, 0.82}, {0.76, 0.7815}), RetrievalVerdict::not_shown);
+  EXPECT_EQ(verdict_on({0.8, 0.82}, {0.3, 0.33}), RetrievalVerdict::not_shown);
+  EXPECT_EQ(verdict_on({0.8, 0.82}, {0.801, 0.821}), RetrievalVerdict::not_shown);
+}
+
 TEST(RetrievalVerdict, OnePromptCannotTell) {
   EXPECT_EQ(verdict_on({0.9}, {0.1}), RetrievalVerdict::untestable);
   EXPECT_EQ(verdict_on({0.06, 0.07}, {0.1, 0.1}), RetrievalVerdict::untestable);  // at chance as trained

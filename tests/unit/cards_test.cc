@@ -168,6 +168,8 @@ TEST(Cards, AScanHoldsOnlyIfEveryTokenCanBeSelected) {
   EXPECT_EQ(words_of(cards[1].readings[0]), "40\u00a0%");
   EXPECT_EQ(cards[2].badge, Badge::only_if);
   EXPECT_EQ(cards[2].verdict, "holds only if ties count: 2 of 10 tokens never lead alone in some of 8 sets");
+  result.spaces = {{"reachable", {.tokens = 10, .sets = 0}}, {"head", {.tokens = 0, .sets = 0}}};
+  EXPECT_TRUE(scan_cards(result).empty());  // nothing was asked, so nothing holds
 }
 
 // "Not worse" alone claims more than an interval can show.

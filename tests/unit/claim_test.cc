@@ -162,8 +162,8 @@ TEST(PaperParts, NeedWhatTheirClaimsDo) {
   for (const PaperPart& part : paper_parts()) {
     const std::string name = part.name;
     const bool majority = name == "fig2" || name == "fig3" || name == "followups";
-    const bool models =
-        name == "wu2" || name == "wu3" || name == "wu4" || name == "wu8" || name == "wu9" || name == "page";
+    const bool models = name == "wu2" || name == "wu3" || name == "wu4" || name == "wu8" || name == "wu9" ||
+                        name == "beyond" || name == "page";
     EXPECT_EQ(part.needs(Need::majority), majority) << name;
     EXPECT_EQ(part.needs(Need::majority_3d), name == "fig1ab") << name;
     EXPECT_EQ(part.needs(Need::language), name == "fig4" || name == "table1" || name == "table2" ||

@@ -358,6 +358,106 @@ TEST(Block, DropoutKeepsTheMean) {
   EXPECT_NEAR(zeros, 0.25, 0.02);
 }
 
+// One block with one set of weights, at a step size.
+struct Stepper {
+  static constexpr std::size_t n = 6, d = 8;
+  BlockWeights<double> weights;
+  Mask mask = parse_mask("causal", n);
+  BlockSpec block;
+  Matrix<double> start = random_tokens(n, d, 4);
+
+  Stepper() {
+    WeightInit init;
+    init.query_key = init.value = init.output = parse_matrix_init("gaussian");
+    weights = draw_weights<double>(init, d, 0, 0, 9, Executor(1));
+    block.width = d;
+    block.heads = 2;
+  }
+  Matrix<double> after(double h) {
+    block.step = h;
+    Matrix<double> x = start;
+    BlockForward<double>().apply(block, weights, mask, x.view());
+    return x;
+  }
+};
+
+TEST(Block, AStepGoesItsShareOfTheWayOfAWholeLayer) {
+  constexpr double h = 0.3;
+  for (const bool skip : {false, true}) {
+    for (const Placement placement : {Placement::post, Placement::pre, Placement::sandwich}) {
+      Stepper stepper;
+      stepper.block.skip = skip;
+      stepper.block.placement = placement;
+      const bool post = placement == Placement::post;
+      const NormSpec norm = parse_norm("layernorm");
+      stepper.block.norm = parse_norm(post ? "none" : "layernorm");
+      const Matrix<double> whole = stepper.after(1);
+      Matrix<double> expected = stepper.start;
+      for (std::size_t i = 0; i < Stepper::n; ++i) {
+        for (std::size_t j = 0; j < Stepper::d; ++j)
+          expected(i, j) += h * (whole(i, j) - stepper.start(i, j));
+      }
+      // A norm after the block comes after the step.
+      if (post) norm_forward<double>(norm, {}, expected.view(), expected.view());
+      stepper.block.norm = norm;
+      const Matrix<double> x = stepper.after(h);
+      for (std::size_t i = 0; i < Stepper::n; ++i) {
+        for (std::size_t j = 0; j < Stepper::d; ++j) EXPECT_NEAR(x(i, j), expected(i, j), 1e-12);
+      }
+    }
+  }
+}
+
+// norm((1 − h)x + h·f) = norm(x + h/(1 − h)·f): a whole block with skip is half a step of the one without.
+TEST(Block, AfterANormThatScalesAStepWithoutSkipIsALongerOneWithSkip) {
+  for (const char* norm : {"unit", "layernorm", "rmsnorm"}) {
+    for (const double h : {0.5, 0.25, 0.01}) {
+      Stepper stepper;
+      stepper.block.norm = parse_norm(norm);
+      stepper.block.skip = false;
+      const Matrix<double> without = stepper.after(h);
+      stepper.block.skip = true;
+      const Matrix<double> with = stepper.after(h / (1 - h));
+      for (std::size_t i = 0; i < Stepper::n; ++i) {
+        for (std::size_t j = 0; j < Stepper::d; ++j) EXPECT_NEAR(with(i, j), without(i, j), 1e-12) << norm;
+      }
+    }
+  }
+}
+
+// Uniform attention over all tokens: the mean stays, and each step leaves 1 − h of the distance from it.
+TEST(Collapse, SmallStepsLeaveWhatContinuousTimeLeaves) {
+  for (const auto& [h, layers] : {std::pair{1.0, 2}, {0.5, 4}, {0.01, 200}}) {
+    CollapseCase each = case_of("san", "full", 7, 5, "none");
+    each.block.step = h;
+    const CollapseCurve curve =
+        collapse({each}, theory_settings(7, static_cast<std::size_t>(layers), 2), Executor(1)).front();
+    const double expected = std::pow(1 - h, layers);
+    EXPECT_NEAR(curve.mean(curve.layers.size() - 1, &TokenMeasures::mu) / curve.mean(0, &TokenMeasures::mu),
+                expected, 1e-12);
+    EXPECT_NEAR(expected, std::exp(-2), h < 0.1 ? 2e-3 : 0.2);
+  }
+}
+
+TEST(Collapse, NoTheoremSpeaksOfPartsOfALayer) {
+  CollapseCase each = case_of("san", "full", 4, 4, "none");
+  const auto theory_at = [&](double h) {
+    each.block.step = h;
+    return collapse({each}, theory_settings(4, 3, 1), Executor(1)).front().theory;
+  };
+  EXPECT_FALSE(theory_at(1).bound1.empty());
+  const CollapseTheory theory = theory_at(0.5);
+  EXPECT_TRUE(theory.bound1.empty());
+  const auto whole = [](const CollapseTheory& of) {
+    return std::find_if(of.theorem1.begin(), of.theorem1.end(),
+                        [](const Assumption& assumption) { return assumption.name == "whole layers"; });
+  };
+  ASSERT_NE(whole(theory), theory.theorem1.end());
+  EXPECT_FALSE(whole(theory)->met);
+  const CollapseTheory of_whole = theory_at(1);
+  EXPECT_EQ(whole(of_whole), of_whole.theorem1.end());
+}
+
 TEST(Block, RefusesWhatDoesNotFit) {
   BlockSpec block;
   block.width = 6;
@@ -370,6 +470,11 @@ TEST(Block, RefusesWhatDoesNotFit) {
   block.temperature = 0;
   block.dropout = 1;
   EXPECT_THROW(require_valid(block), InputError);
+  block.dropout = 0;
+  for (const double h : {0.0, -0.5, 1.5, std::nan("")}) {
+    block.step = h;
+    EXPECT_THROW(require_valid(block), InputError) << h;
+  }
   CollapseSettings settings;
   settings.tokens = 5;
   EXPECT_THROW(collapse({case_of("san", "full", 4, 8)}, settings, Executor(1)), InputError);

@@ -18,6 +18,8 @@ struct Bench {
   PaperPlan plan;
   Executor executor{2};
   TrainMajority train = {};
+  RunCollapse collapsing = {};  // in the place of the real one
+  std::vector<PretrainedModel> models = {};
 
   Bench() {
     plan.draws = 4;
@@ -30,6 +32,8 @@ struct Bench {
     Evidence evidence{plan, executor};
     evidence.collapse = [&](const std::string&, const std::vector<CollapseCase>& cases,
                             const CollapseSettings& settings) { return collapse(cases, settings, executor); };
+    if (collapsing) evidence.collapse = collapsing;
+    evidence.models = models;
     evidence.progress = [](const std::string&, const char*) { return [](std::size_t, std::size_t) {}; };
     evidence.train_majority = train;
     return judge(part(), evidence);
@@ -57,7 +61,7 @@ TEST(PaperPlan, HasPartsThatRunOnlyIfNamed) {
     EXPECT_EQ(std::find(usual.begin(), usual.end(), part.name) == usual.end(), part.if_named) << part.name;
     named += part.if_named;
   }
-  EXPECT_EQ(named, 7u);
+  EXPECT_EQ(named, 9u);
   EXPECT_EQ(parts_of("page,wu1"), (std::vector<std::string>{"wu1", "page"}));
 }
 
@@ -138,6 +142,100 @@ TEST(TheoremClaims, OnlyTheFactorNWithTheRadiusFails) {
     orthogonal += row[6] != "–";
   }
   EXPECT_GT(orthogonal, 10u);
+}
+
+TEST(StepClaims, AreToldByTheRun) {
+  const Findings found = Bench().find(wu_steps);
+  ASSERT_EQ(found.claims.size(), 4u);
+  EXPECT_EQ(claim_with(found, "has a limit").holds, Holds::yes) << claim_with(found, "has a limit").measured;
+  // Whole layers mix faster than a unit of continuous time does.
+  EXPECT_NE(claim_with(found, "Whole layers").holds, Holds::yes)
+      << claim_with(found, "Whole layers").measured;
+  const Judgement& orthogonal = claim_with(found, "orthogonal value matrices");
+  EXPECT_EQ(orthogonal.holds, Holds::conditionally) << orthogonal.measured;
+  EXPECT_EQ(orthogonal.condition.find("−I"), std::string::npos) << orthogonal.condition;
+  EXPECT_NE(orthogonal.why.find("Whole layers under −I collapse"), std::string::npos) << orthogonal.why;
+  const Judgement& third = claim_with(found, "suitable value matrix");
+  EXPECT_EQ(third.holds, Holds::yes) << third.measured;
+  EXPECT_NE(third.measured.find("h = 0.02"), std::string::npos);
+  ASSERT_EQ(found.figures.size(), 1u);
+  EXPECT_EQ(found.tables.at(0).rows.size(), 17u);  // four values, two masks, with and without a norm
+}
+
+// Curves that keep so much per unit of time at a step size, and end where `left` says.
+RunCollapse kept_per_time(std::function<double(double h)> kept, double left) {
+  return [=](const std::string&, const std::vector<CollapseCase>& cases, const CollapseSettings& settings) {
+    std::vector<CollapseCurve> curves;
+    for (const CollapseCase& each : cases) {
+      CollapseCurve& curve = curves.emplace_back();
+      curve.group = each.group;
+      curve.name = each.name;
+      const double h = each.block.step;
+      for (std::size_t s = 0; s < settings.samples; ++s)
+        curve.rate.samples.push_back(std::pow(kept(h) * (1 + 1e-4 * static_cast<double>(s)), h));
+      TokenMeasures measures;
+      measures.norm = 1;
+      measures.relative = 0.5;
+      curve.layers.assign(settings.layers + 1, std::vector<TokenMeasures>(settings.samples, measures));
+      for (std::size_t s = 0; s < settings.samples; ++s)
+        curve.layers.back()[s].relative = 0.5 * left * (1 + 1e-4 * static_cast<double>(s));
+    }
+    return curves;
+  };
+}
+
+TEST(StepClaims, ChangeWithWhatIsMeasured) {
+  Bench bench;
+  bench.collapsing = kept_per_time([](double) { return 0.5; }, 1e-6);
+  const Findings same = bench.find(wu_steps);
+  EXPECT_EQ(claim_with(same, "has a limit").holds, Holds::yes);
+  EXPECT_EQ(claim_with(same, "Whole layers").holds, Holds::yes);
+  EXPECT_EQ(claim_with(same, "orthogonal value matrices").holds, Holds::yes);
+  // The text on −I is said only of a run in which it is so.
+  EXPECT_EQ(claim_with(same, "orthogonal value matrices").why.find("Whole layers under −I"),
+            std::string::npos);
+  bench.collapsing = kept_per_time([](double h) { return h < 0.015 ? 0.3 : 0.5; }, 0.9);
+  const Findings other = bench.find(wu_steps);
+  EXPECT_EQ(claim_with(other, "has a limit").holds, Holds::no);
+  EXPECT_EQ(claim_with(other, "Whole layers").holds, Holds::no);
+  EXPECT_EQ(claim_with(other, "orthogonal value matrices").holds, Holds::no);
+}
+
+// A shape before training stands for a trained model.
+TEST(AnisotropyClaims, SetCosinesBesideWhatHeadsCanSelect) {
+  Bench bench;
+  bench.plan.samples = 2;
+  const Findings without = bench.find(wu_anisotropy);
+  ASSERT_EQ(without.claims.size(), 4u);
+  EXPECT_EQ(without.claims[2].holds, Holds::open);
+  EXPECT_NE(without.claims[2].measured.find("no pretrained model"), std::string::npos);
+  ASSERT_EQ(without.figures.size(), 1u);
+  EXPECT_EQ(without.figures[0].name, "anisotropy");
+  EXPECT_EQ(without.tables.at(0).rows.size(), 5u);
+
+  ModelSpec spec;
+  spec.family = "gpt2";
+  spec.vocabulary = 50;
+  spec.layers = 3;
+  spec.positions = 20;
+  spec.causal = true;
+  spec.initializer_range = 0.3;
+  spec.block.width = 6;
+  spec.block.heads = 2;
+  spec.block.norm = parse_norm("layernorm");
+  spec.block.placement = Placement::pre;
+  PretrainedModel model{"tiny", random_model(spec, 3), {}};
+  for (std::uint32_t w = 0; w < 3; ++w) {
+    std::vector<std::uint32_t>& ids = model.texts.emplace_back();
+    for (std::uint32_t i = 0; i < 20; ++i) ids.push_back((7 * i + 11 * w) % 50);
+  }
+  bench.models = {model};
+  const Findings found = bench.find(wu_anisotropy);
+  EXPECT_NE(found.claims[2].measured.find("tiny: mean cosine"), std::string::npos)
+      << found.claims[2].measured;
+  EXPECT_EQ(found.claims[2].stand_in, "tiny");
+  EXPECT_EQ(found.tables.at(0).rows.back().front(), "tiny");
+  EXPECT_EQ(found.claims[0].measured, without.claims[0].measured);
 }
 
 // Runs that reach the loss after so many steps, by norm and width, seed by seed alike but for a little.
@@ -273,6 +371,51 @@ TEST(PageClaims, RemovingTheNormIsToldByRetrievalOfModelsAtHand) {
   const Judgement& open = claim_with(without_model, "hurts sharp");
   EXPECT_EQ(open.holds, Holds::open);
   EXPECT_NE(open.measured.find("no pretrained model is on this machine"), std::string::npos);
+}
+
+// Runs whose parameters are those at the start; with the penalty attention adds nothing, so that tokens stay farther
+// apart. What the loss is then is made up.
+TrainMajority deep_runs(double with_penalty, double sharper) {
+  return [=](const std::string&, const MajoritySettings& settings, const std::vector<std::string>& norms) {
+    std::vector<MajorityRun> runs;
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      MajorityRun& run = runs.emplace_back();
+      run.id = {norms.front(), seed};
+      run.spec = majority_encoder(settings, norms.front());
+      run.parameters = initial_parameters(run.spec, 1);  // seeds differ by their sequences
+      for (const ParameterSlot& slot : parameter_slots(run.spec)) {
+        if (settings.keep_apart > 0 || !slot.name.ends_with("out_proj.bias")) continue;
+        for (std::size_t i = 0; i < slot.size(); ++i) run.parameters[slot.offset + i] = i % 2 == 0 ? 5 : -5;
+      }
+      run.rows.emplace_back().test.loss = 9;  // before the first step, which does not count
+      MajorityRow& row = run.rows.emplace_back();
+      row.step = 100;
+      row.test.loss = 1 + 0.1 * static_cast<double>(seed);
+      if (settings.keep_apart > 0) row.test.loss += with_penalty + 0.001 * static_cast<double>(seed);
+      if (settings.temperature > 0) row.test.loss += sharper + 0.001 * static_cast<double>(seed);
+    }
+    return runs;
+  };
+}
+
+TEST(DeepClaims, AskForTokensFartherApartAndALowerLoss) {
+  Bench bench;
+  bench.train = deep_runs(-0.3, 0.2);
+  const Findings better = bench.find(wu_deep);
+  ASSERT_EQ(better.claims.size(), 3u);
+  const Judgement& penalty = claim_with(better, "a penalty keeps apart");
+  EXPECT_EQ(penalty.holds, Holds::yes) << penalty.measured;
+  EXPECT_NE(
+      penalty.why.find("It keeps μ/‖X‖ up with norms pre, 12 layers; post, 12 layers; sandwich, 12 layers."),
+      std::string::npos)
+      << penalty.why;
+  EXPECT_NE(claim_with(better, "Sharper attention").holds, Holds::yes);
+  EXPECT_EQ(better.tables.at(0).rows.size(), 10u);  // three placements, three remedies
+  EXPECT_EQ(better.figures.at(0).name, "deep");
+  bench.train = deep_runs(0.3, 0.2);
+  const Findings worse = bench.find(wu_deep);
+  EXPECT_EQ(claim_with(worse, "a penalty keeps apart").holds, Holds::no);
+  EXPECT_NE(claim_with(worse, "stay farther apart").holds, Holds::yes);
 }
 
 // Trained language models whose held-out loss differs from LayerNorm's by so much, of three seeds.

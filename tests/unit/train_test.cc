@@ -316,6 +316,11 @@ TEST(EncoderPaths, TheBagPathIsRefusedWhereASequenceIsNoBag) {
     EXPECT_NE(make_encoder_gradient<float>(spec), nullptr);
   }
   EXPECT_TRUE(is_bag_of_types(encoder("project:2")));
+  EncoderSpec post = encoder("layernorm"), sharp = post;
+  post.placement = Placement::post;
+  sharp.temperature = 1;
+  EXPECT_FALSE(is_bag_of_types(post));
+  EXPECT_FALSE(is_bag_of_types(sharp));
 }
 
 TEST(Encoder, ImpossibleSettingsAreNamed) {
@@ -325,6 +330,18 @@ TEST(Encoder, ImpossibleSettingsAreNamed) {
     EXPECT_THROW(make_encoder_gradient<float>(spec), InputError);
     EXPECT_THROW(initial_parameters(spec, 1), InputError);
   };
+  EncoderSpec other = encoder("project:1");
+  other.placement = Placement::sandwich;
+  says(other, "sandwich");
+  other = encoder("layernorm");
+  other.keep_apart = 1;
+  says(other, "take 2 or more layers");
+  other.layers = 2;
+  other.keep_apart = -1;
+  says(other, "at least 0, not -1");
+  other.keep_apart = 0;
+  other.temperature = -1;
+  says(other, "temperature");
   says(encoder("rmsnorm", 20, 8, 3), "3 heads do not divide a dimension of 8");
   says(encoder("rmsnorm", 20, 8, 0), "0 heads");
   says(encoder("layernorm", 20, 1), "'layernorm' before attention projects out 1 of 1 dimensions");

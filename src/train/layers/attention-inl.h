@@ -1,4 +1,4 @@
-// o = softmax(q kᵀ/√(d/H) + mask) v of each head.   q, k, v: (d, T), one after another in qkv; o: (d, T)
+// o = softmax(q kᵀ/√d_QK + mask) v of each head, d_QK = d/H unless another is given.   q, k, v: (d, T), one after another in qkv; o: (d, T)
 #ifndef NORMSCOPE_TRAIN_LAYERS_ATTENTION_REFERENCE
 #define NORMSCOPE_TRAIN_LAYERS_ATTENTION_REFERENCE
 #include <cmath>
@@ -22,25 +22,27 @@ inline Array softmax(const Array& scores) {
 
 // Of one head: keys × queries.
 inline Array attention_weights(const Array& qkv, std::size_t heads, std::size_t head, const Mask& mask,
-                               bool uniform = false) {
+                               double temperature = 0, bool uniform = false) {
   const std::size_t T = qkv.cols(), d = qkv.rows() / 3, width = d / heads;
   Array scores(T, T);
   for (std::size_t key = 0; key < T; ++key) {
     for (std::size_t query = 0; query < T; ++query) {
       for (std::size_t i = head * width; i < (head + 1) * width; ++i)
         scores(key, query) += qkv(i, query) * qkv(d + i, key);
-      scores(key, query) /= uniform ? HUGE_VAL : std::sqrt(static_cast<double>(width));
+      scores(key, query) /=
+          uniform ? HUGE_VAL : std::sqrt(temperature > 0 ? temperature : static_cast<double>(width));
       if (!mask.attends(query, key)) scores(key, query) = -HUGE_VAL;
     }
   }
   return softmax(scores);
 }
 
-inline Array attention(const Array& qkv, std::size_t heads, const Mask& mask, bool uniform = false) {
+inline Array attention(const Array& qkv, std::size_t heads, const Mask& mask, double temperature = 0,
+                       bool uniform = false) {
   const std::size_t T = qkv.cols(), d = qkv.rows() / 3, width = d / heads;
   Array o(d, T);
   for (std::size_t head = 0; head < heads; ++head) {
-    const Array weights = attention_weights(qkv, heads, head, mask, uniform);
+    const Array weights = attention_weights(qkv, heads, head, mask, temperature, uniform);
     for (std::size_t i = head * width; i < (head + 1) * width; ++i) {
       for (std::size_t key = 0; key < T; ++key) {
         for (std::size_t query = 0; query < T; ++query)
@@ -124,14 +126,16 @@ template <class T>
 class Attention {
  public:
   // mask: keys × columns, added to the scores (0 or a very negative number; every query has a key left), or
-  // null. uniform: the scores are 0.
+  // null. temperature: d_QK; 0: d/heads. uniform: the scores are 0.
   Attention(std::size_t d, std::size_t heads, std::size_t length, std::size_t columns, const T* mask,
-            bool uniform = false)
+            double temperature = 0, bool uniform = false)
       : width_(d / heads),
         heads_(heads),
         length_(length),
         mask_(mask),
-        scale_(uniform ? 0 : 1 / std::sqrt(static_cast<T>(width_))),
+        scale_(uniform
+                   ? 0
+                   : 1 / std::sqrt(temperature > 0 ? static_cast<T>(temperature) : static_cast<T>(width_))),
         weights_(heads, Columns<T>(length, columns)),
         dweights_(length, columns) {}
 
