@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <unordered_map>
 
 #include "core/decompose.h"
 #include "core/gemm.h"
@@ -35,6 +36,7 @@ constexpr double kChasm = 1e3;           // of keys less fine than doubles, belo
 constexpr double kDeepest = 1e5;         // if what lies below it is at most so wide, in rms
 constexpr double kLikeOthers = 6;        // over √directions: how many times the rms of others is like them
 constexpr double kUncounted = 0x1p20;    // a key measured in so much does not move the flat
+constexpr double kSilent = 0.05;         // roundings, in rms: others that leave less are no products
 constexpr double kFewestResiduals = 6;   // of the other keys, to judge by them how far one is out
 constexpr double kLeastOwn = 0.1;        // of a key's distance from a flat that it drags along, to be told
 constexpr double kDecomposition = 8;     // error of singular values, in units of 2^-53 of the largest
@@ -89,6 +91,8 @@ struct Rounding {
   Eigen::VectorXd key;
   bool even = true;
   double finest = kFinest;
+  // Of keys that were rounded once: how many do not err as another does, and √ of how often one error counts.
+  double apart = 0, repeats = 1;
 
   // mean: of the keys, in units of the scales. Where one has been taken off, in arithmetic that rounds, a key
   // that is left small by it errs as the others do.
@@ -103,6 +107,12 @@ struct Rounding {
                                 unit_roundoff, smallest);
     if (!once() && mean.cwiseAbs().maxCoeff() <= kCentred * unit_roundoff) finest = 1;
     measure();
+    if (once()) find_repeats(keys);
+  }
+  // The largest singular value that the errors of n keys have in `left` directions, in expectation at most.
+  double over_directions(Eigen::Index n, Eigen::Index left) const {
+    const double root = std::sqrt(static_cast<double>(left));
+    return std::max(std::sqrt(static_cast<double>(n)) + root, repeats * (std::sqrt(apart) + root));
   }
   // The same, with no key finer than the middle one.
   Rounding no_finer() const {
@@ -122,6 +132,13 @@ struct Rounding {
     for (Eigen::Index c = 0; c < grain.size(); ++c)
       if (grain[c] > 0) squares += std::pow(errors(i, c) / grain[c], 2) / 3;
     return std::max(1.0, std::sqrt(squares / static_cast<double>(grain.size())) / key[i]);
+  }
+  // In rms, of a key along one direction, in the units of its row; no finer than the columns are, or than the key counts as.
+  double towards(Eigen::Index i, const Eigen::VectorXd& direction) const {
+    double squares = 0;
+    for (Eigen::Index c = 0; c < grain.size(); ++c)
+      if (grain[c] > 0) squares += std::pow(direction[c] * errors(i, c) / grain[c], 2) / 3;
+    return std::max(std::min(1.0, 1 / key[i]), std::sqrt(squares) / key[i]);
   }
   bool once() const { return unit_roundoff > kFewBits; }
   bool fine() const { return unit_roundoff < kAsFineAsDoubles; }
@@ -144,6 +161,27 @@ struct Rounding {
     }
     for (int round = 0; round < 4; ++round) measure_columns(), measure_keys();
     measure_columns();
+  }
+  // Keys that are equal, opposite, or another power of two as large, are rounded alike.
+  void find_repeats(MatrixView<const double> keys) {
+    std::unordered_map<std::uint64_t, double> weights;  // 0: not seen before
+    for (Eigen::Index i = 0; i < errors.rows(); ++i) {
+      const auto row = keys[static_cast<std::size_t>(i)];
+      const auto first = std::find_if(row.begin(), row.end(), [](double value) { return value != 0; });
+      if (first == row.end()) continue;
+      const double unit = std::copysign(power_of_two_near(std::abs(*first)), *first);
+      std::uint64_t hash = 0;
+      for (const double value : row)
+        hash = (std::rotl(hash, 5) ^ std::bit_cast<std::uint64_t>(value / unit + 0.0)) * 0x9e3779b97f4a7c15;
+      double& weight = weights[hash];
+      const bool again = weight > 0;
+      double squares = 0;
+      for (Eigen::Index c = 0; c < grain.size(); ++c)
+        if (grain[c] > 0) squares += std::pow(errors(i, c) / (grain[c] * key[i]), 2) / 3;
+      weight += squares / static_cast<double>(grain.size());
+      if (again) repeats = std::max(repeats, std::sqrt(weight));
+    }
+    apart = static_cast<double>(weights.size());
   }
   void measure_columns() {
     for (Eigen::Index c = 0; c < grain.size() || c == 0; ++c) {
@@ -300,13 +338,17 @@ double times_the_others(const Allowance& allowance, Eigen::Index directions) {
 // fitted to all of them, so that it lies nearer to that than to theirs, and they lie off it. Of the distance r
 // to the fitted flat a key has 1 - h left, h its leverage; without it Σr² falls by r²/(1 - h) of its own. 0
 // for keys that are not far out, measured by what is left of the others in as many directions.
-Eigen::VectorXd distances_from_others(const RowMatrix& x, const Spectrum& spectrum, const RowMatrix& along,
-                                      const Eigen::VectorXd& key, double times) {
+struct FarOut {
+  Eigen::VectorXd distances;
+  Eigen::Array<bool, Eigen::Dynamic, 1> alone;  // what is left of the others is less than one rounding leaves
+};
+FarOut distances_from_others(const RowMatrix& x, const Spectrum& spectrum, const RowMatrix& along,
+                             const Eigen::VectorXd& key, double times) {
   const Eigen::Index n = along.rows(), weak = along.cols(), rank = spectrum.v.cols() - weak;
   const RowMatrix kept = x * spectrum.v.leftCols(rank);
-  Eigen::VectorXd distances = Eigen::VectorXd::Zero(n);
+  FarOut found{Eigen::VectorXd::Zero(n), Eigen::Array<bool, Eigen::Dynamic, 1>::Constant(n, false)};
   const double freedom = static_cast<double>(n - 2 - rank);  // of the others
-  if (freedom * static_cast<double>(weak) < kFewestResiduals || freedom < 1) return distances;
+  if (freedom * static_cast<double>(weak) < kFewestResiduals || freedom < 1) return found;
   const double decomposition = spectrum.error(rank);
   const Eigen::VectorXd centre = key.cwiseInverse().normalized();
   const Eigen::VectorXd squares = along.rowwise().squaredNorm();
@@ -316,9 +358,10 @@ Eigen::VectorXd distances_from_others(const RowMatrix& x, const Spectrum& spectr
                        (kept.row(i).array() / spectrum.values.head(rank).transpose().array()).square().sum();
     const double others = std::max(0.0, all - squares[i] / own), distance = std::sqrt(squares[i]);
     if (own > kLeastOwn && squares[i] / own > times * times * others / freedom)
-      distances[i] = std::max(0.0, distance - decomposition) / own;
+      found.distances[i] = std::max(0.0, distance - decomposition) / own;
+    found.alone[i] = others <= kSilent * kSilent * freedom;
   }
-  return distances;
+  return found;
 }
 
 // How many of the directions from `rank` on are kept, up to the last in which a single key stands out of the
@@ -338,7 +381,14 @@ Eigen::Index directions_with_outliers(const RowMatrix& x, const Spectrum& spectr
   RowMatrix along = spectrum.along(x, rank);
   const Allowance allowance = rounding.allowance();
   const double others = times_the_others(allowance, weak);
-  const Eigen::VectorXd from_others = distances_from_others(x, spectrum, along, rounding.key, others);
+  const FarOut far_out = distances_from_others(x, spectrum, along, rounding.key, others);
+  // What counts as the rounding of a key: that of all its entries, since terms that cancelled may have been as large as they.
+  // Where the others are flat without any rounding nothing has cancelled, and it is that of the entries which take it out.
+  const auto own_rounding = [&](Eigen::Index i) {
+    if (!far_out.alone[i]) return rounding.of_key(i);
+    const Eigen::VectorXd out = directions.rightCols(weak) * along.row(i).transpose();
+    return rounding.towards(i, out / out.norm());
+  };
   // From the middle key, which one that stands out does not move.
   std::vector<double> sizes(static_cast<std::size_t>(n));
   const auto half = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
@@ -363,7 +413,7 @@ Eigen::Index directions_with_outliers(const RowMatrix& x, const Spectrum& spectr
     const double limit =
         std::max(allowance.key * std::min(4 * apart[i], together[i]), others * *half * apart[i]) +
         spectrum.along_error(rank) * x.row(i).norm();
-    const bool informs = from_others[i] > kInformation * rounding.of_key(i);
+    const bool informs = far_out.distances[i] > 0 && far_out.distances[i] > kInformation * own_rounding(i);
     if (along.row(i).norm() <= limit * (1 + 1e-9) && !informs) continue;
     Eigen::Index strongest = 0;
     along.row(i).cwiseAbs().maxCoeff(&strongest);
@@ -379,9 +429,7 @@ Eigen::Index directions_above_rounding(const Spectrum& spectrum, Eigen::Index n,
   const Eigen::MatrixXd& directions = spectrum.v;
   const double root_n = std::sqrt(static_cast<double>(n));
   const Eigen::Index d = directions.rows();
-  const auto over_directions = [&](Eigen::Index left) {
-    return root_n + std::sqrt(static_cast<double>(left));
-  };
+  const auto over_directions = [&](Eigen::Index left) { return rounding.over_directions(n, left); };
   const Allowance allowance = rounding.allowance();
   const auto is_rounding = [&](Eigen::Index j) {
     const double together = std::sqrt(3.0) * root_n * directions.col(j).lpNorm<1>();
@@ -434,8 +482,9 @@ Eigen::Index directions_with_small_keys(const RowMatrix& scaled, const Eigen::Ro
   const Eigen::Index rank = directions_above_rounding(spectrum, n, rounding), weak = spectrum.v.cols() - rank;
   if (weak == 0) return rank;
   const RowMatrix along = spectrum.along(measured.rows, rank);
-  const Eigen::VectorXd distances = distances_from_others(measured.rows, spectrum, along, key,
-                                                          times_the_others(rounding.allowance(), weak));
+  const Eigen::VectorXd distances =
+      distances_from_others(measured.rows, spectrum, along, key, times_the_others(rounding.allowance(), weak))
+          .distances;
   Eigen::Index kept = 0;
   for (Eigen::Index i = 0; i < n; ++i) {
     if (rounding.key[i] * kUneven >= 1 || distances[i] <= kInformation * rounding.of_key(i) * rounding.key[i])

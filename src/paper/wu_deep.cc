@@ -241,7 +241,7 @@ Claim farther_apart_is_better() {
           "rank correlation of μ/‖X‖ at the end and test loss on the way over {} ways to train, seed by seed: {}",
           [](const Evidence& evidence) { return once<trained>(evidence).size(); }, correlation),
       .why = written(
-          "{} placements of the norms, each with nothing, sharper attention (d_QK = {:g}) and the penalty ({:g} × (1 − (μ/‖X‖)²)), {}. In majority every position has the same label, so that tokens which leave the last layer should be alike; it is left out.",
+          "{} placements of the norms, each with nothing, sharper attention (d_QK = {:g}) and the penalty ({:g} × (1 − (μ/‖X‖)²)), {}. In majority every position has the same label, so that tokens which leave the last layer should be alike; it is left out. Placements differ in more than how far apart tokens stay: the other claims compare runs that differ in one thing.",
           [](const Evidence& evidence) { return shapes(evidence).size(); }, kSharp, kKeepApart,
           counted(seeds, "seed")),
       .asks = {{at_least(seeds, 2), " One seed has no interval."}},

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <sstream>
 
@@ -119,6 +120,7 @@ TEST_F(Screen, LinesOfEveryCommandFitNarrowScreens) {
     ASSERT_EQ(wide.code, 0) << wide.err;
     for (const char* columns : {"60", "10"}) {
       ::setenv("COLUMNS", columns, 1);
+      std::filesystem::remove_all(path("paper"));  // is not written over
       const Outcome narrow = run(call + " --quiet");
       ::unsetenv("COLUMNS");
       ASSERT_EQ(narrow.code, 0) << narrow.err;

@@ -735,6 +735,53 @@ TEST(RankPolicy, SmallKeysWithDirectionsOfTheirOwnKeepThemBesideLargeOnesOnALine
       }
 }
 
+// The others are (x, 5) without any rounding: what is coarse about the key that is off is not what takes it out.
+TEST(RankPolicy, OneKeyOffALineStandsOutHoweverLargeItsOtherEntryIs) {
+  const auto with = [](double x, double off, std::size_t n, double roundoff) {
+    Matrix<double> keys(n, 2);
+    for (std::size_t i = 0; i < n; ++i) keys(i, 0) = static_cast<double>(i % 27) - 12, keys(i, 1) = 5;
+    keys(7, 0) = x, keys(7, 1) = 5 + off * 4 * roundoff;  // off: in halves of its last place
+    KeyOptions options;
+    options.unit_roundoff = roundoff;
+    const KeySet set = decide(keys, {}, options);
+    KeyOptions full = options;
+    full.rank = RankPolicy::full;
+    EXPECT_EQ(verdicts(set), verdicts(decide(keys, {}, full)));
+    return set.rank;
+  };
+  EXPECT_EQ(with(-9, 1100, 45, 0x1p-53), 2u);
+  EXPECT_EQ(with(268, 8000, 45, 0x1p-53), 2u);
+  EXPECT_EQ(with(268, 8000, 25, 0x1p-24), 2u);
+  EXPECT_EQ(with(-455, 50000, 57, 0x1p-24), 2u);
+}
+
+// Multiples of one vector, rounded once: those that are equal, opposite or twice as large err alike.
+TEST(RankPolicy, MultiplesThatShareTheirRoundingLieOnALine) {
+  for (const double roundoff : {0x1p-11, 0x1p-8})
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      Random random(seed, 6);
+      const std::size_t d = 16 + random.below(112), copies = 8 + random.below(60);
+      const Matrix<double> vector = gaussian(random, 1, d);
+      std::vector<double> times;
+      for (const double k : {-3., -1., 0., 1., 3.}) times.insert(times.end(), copies, k);
+      times.push_back(2);
+      Matrix<double> keys(times.size(), d), exact(times.size(), 1);
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        exact(i, 0) = times[i];
+        for (std::size_t c = 0; c < d; ++c) {
+          int exponent = 0;
+          const double fraction = std::frexp(times[i] * vector(0, c), &exponent) / (2 * roundoff);
+          keys(i, c) = std::ldexp(std::nearbyint(fraction) * (2 * roundoff), exponent);
+        }
+      }
+      KeyOptions options;
+      options.unit_roundoff = roundoff;
+      const KeySet set = decide(keys, {}, options);
+      EXPECT_EQ(set.rank, 1u) << d << ", " << copies << " copies, seed " << seed;
+      EXPECT_EQ(verdicts(set), verdicts(decide(exact))) << d << ", seed " << seed;
+    }
+}
+
 TEST(RankPolicy, KeysThatRepeatHaveNoMoreRankThanDistinctOnes) {
   for (const auto& [n, d, distinct] :
        {std::tuple<std::size_t, std::size_t, std::size_t>{5, 48, 2}, {40, 24, 2}, {64, 64, 22}}) {

@@ -373,8 +373,8 @@ TEST(PageClaims, RemovingTheNormIsToldByRetrievalOfModelsAtHand) {
   EXPECT_NE(open.measured.find("no pretrained model is on this machine"), std::string::npos);
 }
 
-// Runs whose parameters are those at the start; with the penalty attention adds nothing, so that tokens stay farther
-// apart. What the loss is then is made up.
+// Runs whose parameters are those at the start; without the penalty attention adds something long to all tokens alike.
+// What the loss is then is made up.
 TrainMajority deep_runs(double with_penalty, double sharper) {
   return [=](const std::string&, const MajoritySettings& settings, const std::vector<std::string>& norms) {
     std::vector<MajorityRun> runs;

@@ -334,6 +334,10 @@ TEST(Encoder, ImpossibleSettingsAreNamed) {
   other.placement = Placement::sandwich;
   says(other, "sandwich");
   other = encoder("layernorm");
+  other.matrix = true;
+  other.placement = Placement::post;
+  says(other, "take pre or sandwich");
+  other = encoder("layernorm");
   other.keep_apart = 1;
   says(other, "take 2 or more layers");
   other.layers = 2;
