@@ -93,7 +93,7 @@ struct OffsetsForAll {
 
 struct SetAdvice {
   std::vector<std::optional<KeyAdvice>> keys;  // of the tied and the unselectable
-  // None: a threshold was beyond the effort of rational arithmetic, or no key is in need.
+  // None: a threshold was beyond the effort of rational arithmetic, an offset beyond doubles, or no key is in need.
   std::optional<OffsetsForAll> all;
 };
 

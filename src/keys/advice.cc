@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "keys/exact.h"
 #include "keys/hull.h"
@@ -245,9 +246,10 @@ std::vector<double> bowl(const Given& given) {
   return squares;
 }
 
-OffsetsForAll offsets_for_all(const Given& given, MatrixView<const double> keys,
-                              std::span<const double> offsets, std::vector<double> least,
-                              const KeyOptions& options, const Executor& executor) {
+// None where offsets would be larger than doubles.
+std::optional<OffsetsForAll> offsets_for_all(const Given& given, MatrixView<const double> keys,
+                                             std::span<const double> offsets, std::vector<double> least,
+                                             const KeyOptions& options, const Executor& executor) {
   OffsetsForAll result;
   result.least = std::move(least);
   std::vector<double> lifted(offsets.begin(), offsets.end());
@@ -271,6 +273,7 @@ OffsetsForAll offsets_for_all(const Given& given, MatrixView<const double> keys,
     for (std::size_t i = 0; i < keys.rows; ++i) {
       result.offsets[i] += result.bend * shape[i];
       changed[i] += result.offsets[i];
+      if (!std::isfinite(changed[i])) return std::nullopt;
     }
     result.counts = decide_keys(keys, changed, plain, executor).counts;
     if (result.counts.selectable >= wanted) break;

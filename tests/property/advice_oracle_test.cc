@@ -236,6 +236,19 @@ TEST(KeyAdvice, KnownSets) {
 }
 
 // Their flat is a point: no rational arithmetic is needed, which would take minutes.
+// Offsets near the end of what doubles hold: what all keys would need lies beyond it, and is left out.
+TEST(KeyAdvice, HugeOffsetsAreNoMistake) {
+  const Matrix<double> keys(3, 1, {-1, 0, 1});
+  const std::vector<double> offsets = {1.7e308, -1.7e308, 1.7e308};
+  const KeySet set = decide_keys(keys.view(), offsets, {}, Executor(1));
+  ASSERT_EQ(set.keys[1].verdict, Verdict::unselectable);
+  const SetAdvice advice = advise(keys.view(), offsets, set, {}, Executor(1));
+  EXPECT_TRUE(advice.keys[1]);
+  if (advice.all) {
+    for (const double offset : advice.all->offsets) EXPECT_TRUE(std::isfinite(offset));
+  }
+}
+
 TEST(KeyAdvice, ManyEqualKeysAreToldAtOnce) {
   const Matrix<double> keys(1000, 64, std::vector<double>(64000, 1.5));
   const KeySet set = decide_keys(keys.view(), {}, {}, Executor(2));
