@@ -357,7 +357,7 @@ std::string labelled(std::string_view label, std::string_view text, std::size_t 
   const std::string line = fmt::format("{:<{}}{}", label, indent, text);
   if (width_of(line) <= room) return line + "\n";
   // Where a third of the screen would be empty, what follows goes below.
-  const std::size_t margin = room < narrow ? indent - 16 : indent;
+  const std::size_t margin = room >= narrow ? indent : indent > 16 ? indent - 16 : 2;
   std::string lines = margin == indent ? line.substr(0, line.size() - text.size()) : std::string(label);
   if (margin < indent && !label.empty()) lines += "\n";
   bool first = margin == indent;

@@ -251,6 +251,8 @@ HEATMAP_CALLS = ["--n 3,8 --d 3 --draws 5", "--n 3 --d 3 --draws 1 --norm rmsnor
 SMALL_TASK = "--classes 5 --length 12 --margin 2 --samples 500 --batch 100 --evaluate-every 10"
 MAJORITY_CALLS = [f"{SMALL_TASK} --steps 20 --norm layernorm,project:1 --seeds 3 --out majority", "--resume majority",
                   f"{SMALL_TASK} --steps 0 --heads 2 --layers 2 --mask causal --data-seed 3",
+                  f"{SMALL_TASK} --steps 2 --layers 2 --placement sandwich --temperature 0.5 --keep-apart 0.3",
+                  f"{SMALL_TASK} --steps 2 --uniform-attention --learned-matrix --norm rmsnorm",
                   f"{SMALL_TASK} --steps 100 --norm none,layernorm --layers 8 --learning-rate 300",  # one diverges
                   "--3d --steps 20 --stop-accuracy 0.5 --clip 1 --weight-decay 0.1"]
 SMALL_TEXT = "--tokenizer bytes --context 16 --batch 4 --evaluate-every 10"
@@ -268,7 +270,7 @@ PAPER_CALLS = ["--only fig1ab --seeds 1 --steps 5 --out fig1", "--resume fig1",
                "--only fig2,fig3,followups --seeds 2 --steps 5 --out fig2", f"--only fig4,table4 --seeds 1 --text-steps 1 --test-text {ROOT}/docs/theory.md --out text-parts",
                "--only wu9 --models none --budget 2m --out pieces", "--only wu9 --models none --pieces pieces/pieces.jsonl --out again"]
 MASK_CALLS = ["full onesided:1 --n 4", "self --n 3"]
-COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 2 --no-spectrum --norm unit --value orthogonal",
+COLLAPSE_CALLS = ["--tokens 4 --dim 4 --layers 3", "--tokens 4 --dim 4 --layers 2 --step-size 0.5", "--tokens 4 --dim 4 --layers 2 --no-spectrum --norm unit --value orthogonal",
                   "--tokens 4 --dim 4 --layers 2 --temperature 1,4 --dropout 0,0.1 --mask self star --samples 2 --start sphere",
                   f"{ROOT}/tests/golden/models/gpt2 --ids ids.txt --init both --variant san full --tokens 6 --samples 2"]
 EQUILIBRIA_CALLS = ["--starts 20 --steps 50", "--w 3,4 --tokens 3 --dim 3 --starts 20 --steps 50 --trajectory 85,200"]
