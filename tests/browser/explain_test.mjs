@@ -327,10 +327,30 @@ test('Dragging the query draws every frame anew; the median frame is told', asyn
   assert.ok(before.length > 0);
 });
 
-test('Printed, every section is on paper', async t => {
-  const page = await explain(t);
+test('Printed, every section is on paper, light, with the cells of hidden words and the bars, and without what asks for a hand', async t => {
+  const page = await explain(t, '', { colorScheme: 'dark', width: 718, height: 1000, reducedMotion: 'reduce' }); // A4 between its margins
+  await page.evaluate(() => (document.documentElement.dataset.theme = 'dark'));
+  const shade = () => page.locator('.winners').first().evaluate(canvas => [...canvas.getContext('2d').getImageData(128, 128, 1, 1).data].join());
+  const onScreen = await shade();
   await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  await page.emulateMedia({ media: 'print' });
   for (const id of sections) assert.ok((await page.locator(`#explain-${id}[data-mounted] .figure > *`).count()) > 0, id);
+  assert.deepEqual(await page.evaluate(() => ['backgroundColor', 'color'].map(name => getComputedStyle(document.body)[name])), ['rgb(255, 255, 255)', 'rgb(28, 30, 33)']);
+  assert.notEqual(await shade(), onScreen); // the sphere of directions has the colours of paper too
+  const cells = page.locator('.set-grid button');
+  assert.ok((await cells.count()) > 4);
+  for (const cell of await cells.all()) assert.ok(await cell.isVisible());
+  for (const hidden of ['.challenge', '.choice-title', '.player', '.scrubber', '.control', '.to-lab'])
+    for (const each of await page.locator(`.explain ${hidden}`).all()) assert.equal(await each.isVisible(), false, hidden);
+  assert.equal(await page.locator('.bar-fill').first().evaluate(fill => getComputedStyle(fill).printColorAdjust), 'exact');
+  // A row of the audit is a row, not a card of five lines and more.
+  assert.equal(await page.getByTestId('audit-table').locator('tbody tr').first().evaluate(row => getComputedStyle(row).display), 'table-row');
+  const height = await page.getByTestId('audit-table').evaluate(table => table.getBoundingClientRect().height);
+  assert.ok(height < 4500, `the audit is ${height} px long`);
   const pdf = await page.pdf();
-  assert.ok(pdf.length > 50_000);
+  const pages = (pdf.toString('latin1').match(/\/Type ?\/Page\b/g) ?? []).length;
+  assert.ok(pages >= 6 && pages <= 16, `${pages} pages`);
+  await page.emulateMedia({ media: 'screen' });
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  assert.equal(await shade(), onScreen);
 });

@@ -5,7 +5,12 @@ import { unproject, type Camera } from '../kit/scene3d';
 
 const pixels = 256;
 const dark = matchMedia('(prefers-color-scheme: dark)');
-const themeName = (): string => document.documentElement.dataset.theme ?? (dark.matches ? 'dark' : 'light');
+// Paper is light. Before printing begins the style sheet of the screen still holds, so that this must be known by itself.
+let onPaper = false;
+addEventListener('beforeprint', () => (onPaper = true));
+addEventListener('afterprint', () => (onPaper = false));
+const themeName = (): string =>
+  onPaper ? 'light' : (document.documentElement.dataset.theme ?? (dark.matches ? 'dark' : 'light'));
 
 // A colour of the style sheet as numbers, once per theme.
 const known = new Map<string, [number, number, number]>();
@@ -13,7 +18,7 @@ function numbersOf(colour: string): [number, number, number] {
   const name = `${themeName()} ${colour}`;
   let found = known.get(name);
   if (!found) {
-    const probe = html('span', { style: `color: ${colour}` });
+    const probe = html('span', { style: `color-scheme: ${themeName()}; color: ${colour}` });
     document.body.append(probe);
     const parts = getComputedStyle(probe)
       .color.match(/[\d.]+/g)!
