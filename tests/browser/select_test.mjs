@@ -299,6 +299,12 @@ test('Bounds and doubts are named: the depth of an unselectable key, the sign be
   assert.equal((await titles())[1], 'key after the norm');
 });
 
+test('A certificate in the table is a cell like the others: the bar of the explanation is not drawn there', async t => {
+  const page = await select(t);
+  const bars = await page.locator('.select-table td').evaluateAll(cells => [...new Set(cells.map(cell => getComputedStyle(cell).borderLeftWidth))]);
+  assert.deepEqual(bars, ['0px']);
+});
+
 for (const width of [1280, 1200, 1190, 1000, 390]) {
   test(`At a width of ${width} nothing sticks out and no number wraps`, async t => {
     const page = await select(t, '#select?keys=0,0;100,100&query=100,100&temperature=0.05', { width });
