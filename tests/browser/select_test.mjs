@@ -132,6 +132,18 @@ test('In space every step of a turn, and of a key that is dragged, is drawn anew
   assert.deepEqual(page.problems, []);
 });
 
+test('An arrow key turns the view, and with Shift as far as five', async t => {
+  const page = await select(t, '#select');
+  const places = () => page.locator('.handle.key').evaluateAll(keys => keys.map(key => key.getAttribute('transform')));
+  const start = await places();
+  await page.getByTestId('figure').focus();
+  for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowRight');
+  const five = await places();
+  assert.notDeepEqual(five, start);
+  await page.keyboard.press('Shift+ArrowLeft');
+  assert.deepEqual(await places(), start);
+});
+
 test('In space, LayerNorm restores what the long key hid', async t => {
   const page = await select(t);
   await slide(page, 'magnitude', 3);
