@@ -132,6 +132,41 @@ test('In space every step of a turn, and of a key that is dragged, is drawn anew
   assert.deepEqual(page.problems, []);
 });
 
+test('In space a region of directions has the number of its key and a border, since colours repeat after seven keys', async t => {
+  const keys = '1,0,0.2;0.1,0.1,0.1;0.3,-1,0.5;0,0.2,1.2;-1,-0.5,-0.3;0.7,0.7,-0.7;-0.2,-0.3,-1.3;-0.9,0.3,0.9;1.1,-0.8,-0.5;0.1,1.3,0.6';
+  const page = await select(t, `#select?keys=${keys}&query=1,0.3,0.2`);
+  assert.equal(await text(page, 'verdict-2'), 'unselectable');
+  const seen = new Set();
+  await page.getByTestId('figure').focus();
+  for (let turn = 0; turn < 13; ++turn) {
+    const numbers = await page.locator('.region-name').allTextContents();
+    assert.ok(numbers.length >= 4 && new Set(numbers).size === numbers.length, String(numbers));
+    numbers.forEach(number => seen.add(number));
+    await page.keyboard.press('Shift+ArrowRight');
+  }
+  assert.ok(seen.has('9') && seen.has('10') && !seen.has('2'), [...seen].join());
+  // A number stands in the colour of its key.
+  const wrong = await page.evaluate(() => {
+    const picture = document.querySelector('[data-testid=sphere]'), label = document.querySelector('.region-name');
+    const key = document.querySelector(`[data-testid=key-${label.textContent}] circle[stroke-width="2.5"]`);
+    const at = ['x', 'y'].map(name => label[name].baseVal[0].value - picture[name].baseVal.value);
+    return new Promise(resolve => {
+      const image = new Image();
+      image.onload = () => {
+        const canvas = document.createElement('canvas');
+        canvas.width = canvas.height = 116;
+        const context = canvas.getContext('2d');
+        context.drawImage(image, 0, 0, 116, 116);
+        const [r, g, b] = context.getImageData(at[0], at[1] - 4, 1, 1).data;
+        const colour = getComputedStyle(key).stroke.match(/\d+/g).map(Number);
+        resolve([r - colour[0], g - colour[1], b - colour[2]]);
+      };
+      image.src = picture.href.baseVal;
+    });
+  });
+  assert.ok(wrong.every(difference => Math.abs(difference) < 4), String(wrong));
+});
+
 test('An arrow key turns the view, and with Shift as far as five', async t => {
   const page = await select(t, '#select');
   const places = () => page.locator('.handle.key').evaluateAll(keys => keys.map(key => key.getAttribute('transform')));

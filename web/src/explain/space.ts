@@ -123,6 +123,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
   };
 
   const canvas = html('canvas', { class: 'winners', 'aria-hidden': 'true' });
+  const regionNames = svg('g');
   const dot = svg('circle', {
     class: 'direction',
     tabindex: '0',
@@ -135,6 +136,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
     'svg',
     { viewBox: '-106 -106 212 212', class: 'globe', role: 'group', 'aria-label': 'Who wins in each direction' },
     svg('circle', { r: 100, class: 'globe-edge' }),
+    regionNames,
     options.query ? dot : null,
   );
   const owners = html('p', { class: 'note owners', 'data-testid': `${options.id}-owners` });
@@ -290,12 +292,21 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
       }
     }
     if (options.winners) {
-      paintWinners(
+      const regions = paintWinners(
         core,
         canvas,
         camera,
         stage.keys,
         stage.keys.map((_, i) => keyColour(i)),
+      );
+      regionNames.replaceChildren(
+        ...regions.map(({ key, x, y }) =>
+          svg(
+            'text',
+            { x: 100 * x, y: 6 - 100 * y, class: 'region-name', 'text-anchor': 'middle', 'data-key': String(key + 1) },
+            String(key + 1),
+          ),
+        ),
       );
       owners.textContent =
         stage.set.keys[hidden]!.verdict === 'selectable'

@@ -244,11 +244,11 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
 
   // The sphere of directions, coloured by the winner, turned like the scene. A picture of pixels, so that borders are smooth.
   const canvas = document.createElement('canvas');
-  function drawSphere({ normed }: Answer): SVGElement[] {
+  function drawSphere(setting: Setting, { normed }: Answer): SVGElement[] {
     const r = 58,
       x = size - r - 8,
       y = r + 8;
-    paintWinners(
+    const regions = paintWinners(
       core,
       canvas,
       camera,
@@ -268,6 +268,20 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         'circle',
         { cx: x, cy: y, r, class: 'sphere-edge' },
         svg('title', {}, 'Which key wins in each direction on this side'),
+      ),
+      ...regions.map(region =>
+        svg(
+          'text',
+          {
+            x: x + r * region.x,
+            y: y - r * region.y + 4,
+            class: 'region-name',
+            fill: onColour[region.key % onColour.length]!,
+            'text-anchor': 'middle',
+            'data-testid': `region-${region.key + 1}`,
+          },
+          numberOf(setting, region.key),
+        ),
       ),
       svg('text', { x, y: y + r + 15, class: 'axis-name', 'text-anchor': 'middle' }, 'winner by direction'),
     ];
@@ -328,7 +342,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     const { setting, answer } = current!;
     if (!dragging) extent = Math.max(extent, fit(setting, answer));
     back.replaceChildren(...drawBack(setting));
-    directions.replaceChildren(...(setting.d === 2 ? drawFan(setting, answer) : drawSphere(answer)));
+    directions.replaceChildren(...(setting.d === 2 ? drawFan(setting, answer) : drawSphere(setting, answer)));
     middle.replaceChildren(...drawMiddle(setting, answer));
     const wanted = setting.keys.length + 1;
     if (handles.length !== wanted) {
