@@ -80,6 +80,24 @@ test('The first example is a key that LayerNorm frees; in the plane the page say
   assert.deepEqual(page.problems, []);
 });
 
+test('As the page opens no key and no query covers another, and words explain the marks, in space as in the plane', async t => {
+  for (const [width, apart] of [[1280, 30], [390, 40]]) { // units of the figure; on a small screen its points are larger
+    const page = await select(t, '#select', { width });
+    const places = await page.locator('.handle').evaluateAll(handles => handles.map(handle => handle.getAttribute('transform').match(/-?[\d.]+/g).slice(0, 2).map(Number)));
+    assert.equal(places.length, 6);
+    places.forEach((one, i) => places.slice(0, i).forEach((other, j) =>
+      assert.ok(Math.hypot(one[0] - other[0], one[1] - other[1]) >= apart, `points ${j + 1} and ${i + 1} at ${other} and ${one}`)));
+    assert.equal(await text(page, 'caption'),
+      'A dashed ring: unselectable. A thin ring: Key 2, which is chosen. Dashed lines lead to the keys of which Key 2 is a mixture. ' +
+      'Drag the ground to turn the view, drag a point to move it in the plane of the screen.');
+    await page.getByTestId('scaling').check();
+    assert.match(await text(page, 'caption'), /^Numbered points are the keys before the norm, small ones after it.* A thin ring/);
+    assert.doesNotMatch(await text(page, 'caption'), /[Dd]ashed/);
+    await page.getByTestId('preset').selectOption('neighbour');
+    assert.match(await text(page, 'caption'), /^A thin ring: Key 3, which is chosen\. The dotted line is a query that selects Key 3\.$/);
+  }
+});
+
 test('Lengthening Key 3 makes Key 2 unselectable, and scaling restores it', async t => {
   const page = await select(t);
   assert.equal(await text(page, 'verdict-2'), 'selectable');

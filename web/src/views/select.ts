@@ -7,7 +7,7 @@ import { download, downloadSvg } from '../kit/download';
 import { colour } from '../kit/palette';
 import { html, svg } from '../kit/elements';
 import type { View } from '../view';
-import { createFigure } from './select_figure';
+import { createFigure, legendOf } from './select_figure';
 import { decideFile, drawShadow, readKeys, type FileAnswer, type FileKeys } from './select_file';
 import {
   compute,
@@ -394,10 +394,7 @@ const view: View = {
       answer = compute(core, setting);
       if (figure.element.parentNode !== drawing) drawing.replaceChildren(figure.element, caption);
       figure.draw(setting, answer);
-      caption.textContent =
-        setting.d === 2
-          ? 'Dashed: unselectable. With a norm, hollow points are the keys before it and filled ones after.'
-          : 'Drag the ground to turn the view, drag a point to move it in the plane of the screen.';
+      caption.textContent = legendOf(setting, answer);
       dimension.show(String(setting.d));
       const matching = fromFile(setting) ? undefined : presetOf(setting.keys); // an example's text speaks of Key 1, not of key 0
       preset.show(matching?.id ?? '');

@@ -29,6 +29,28 @@ export interface Figure {
 // Black where white would be hard to read; the last colour is the ink itself.
 const onColour = ['#fff', '#fff', '#fff', '#111', '#111', '#111', 'var(--ground)'];
 
+// What the marks of the figure mean; only of those that are drawn.
+export function legendOf(setting: Setting, { set }: Answer): string {
+  const chosen = labelOf(setting, setting.chosen),
+    verdict = set.keys[setting.chosen]!,
+    changed = setting.projection || setting.scaling;
+  return [
+    changed
+      ? 'Numbered points are the keys before the norm, small ones after it: filled, or hollow if unselectable.'
+      : '',
+    set.keys.some(key => stateOf(key) === 'unselectable') ? 'A dashed ring: unselectable.' : '',
+    set.keys.some(key => stateOf(key).startsWith('tied')) ? 'A dotted ring: tied.' : '',
+    `A thin ring: ${chosen}, which is chosen.`,
+    verdict.cover.length > 0 ? `Dashed lines lead to the keys of which ${chosen} is a mixture.` : '',
+    verdict.verdict === 'selectable' && setting.d === 2 && set.keys.length > 1
+      ? `The dotted line is a query that selects ${chosen}.`
+      : '',
+    setting.d === 3 ? 'Drag the ground to turn the view, drag a point to move it in the plane of the screen.' : '',
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
 const pad = (point: readonly number[]): Vector => [point[0] ?? 0, point[1] ?? 0, point[2] ?? 0];
 
 export function createFigure(core: Core, handlers: Handlers): Figure {
@@ -50,7 +72,8 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     middle,
     front,
   );
-  const camera: Camera = { azimuth: -0.15, elevation: 0.3 };
+  // From here no key of the first example covers another, nor its query any.
+  const camera: Camera = { azimuth: 0.55, elevation: 0.3 };
   let handles: SVGGElement[] = [];
   let current: { setting: Setting; answer: Answer } | undefined;
   let extent = 0,

@@ -27,7 +27,7 @@ export const presets: Preset[] = [
     name: 'A hidden key that LayerNorm frees',
     fact: 'Key 2 lies inside the hull of the others: no query gives it the highest score. Projection alone leaves it there; with scaling, or both, every key can be selected.',
     keys: spaceKeys,
-    query: [0.5, -0.3, -0.1],
+    query: [0.9, 0.6, -0.3],
     chosen: 1,
   },
   {
