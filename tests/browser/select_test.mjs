@@ -98,6 +98,24 @@ test('As the page opens no key and no query covers another, and words explain th
   }
 });
 
+test('Keys tied up to rounding are so in sentence, tiles, ring, labels and caption; a label stands where the norm put its keys', async t => {
+  const page = await select(t);
+  for (const half of ['projection', 'scaling']) await page.getByTestId(half).check();
+  assert.match(await text(page, 'summary'), /^Key 1, Key 2, Key 3 and 2 more are tied up to rounding/);
+  assert.equal(await text(page, 'count-tied-up-to-rounding'), '5');
+  for (const kind of ['selectable', 'tied', 'unselectable']) assert.equal(await text(page, `count-${kind}`), '0', kind);
+  assert.equal(await page.locator('.arc:not(.rounding)').count(), 0);
+  for (const name of await page.locator('.arc-name').allTextContents()) assert.match(name, /≈/);
+  const labels = await page.locator('.tie-name').evaluateAll(names => names.map(name => [name.textContent, name.getBoundingClientRect().toJSON()]));
+  assert.deepEqual(labels.flatMap(([words]) => words.match(/^[\d, ]+/)[0].split(', ')).sort(), ['1', '2', '3', '4', '5']);
+  labels.forEach(([words, one], i) => labels.slice(0, i).forEach(([, other]) =>
+    assert.ok(one.right <= other.left || other.right <= one.left || one.bottom <= other.top + 3 || other.bottom <= one.top + 3, words)));
+  const point = await page.locator('.normed').first().boundingBox(), label = labels.find(([words]) => /^1\b/.test(words))[1];
+  assert.ok(Math.abs(point.y - label.y) < 60 && Math.abs(point.x + point.width / 2 - label.x - label.width / 2) < 10);
+  assert.match(await text(page, 'caption'), /filled, or hollow if unselectable\. A dotted ring: tied\. A pale part/);
+  assert.equal(await page.locator('.normed[fill="var(--ground)"]').count(), 0); // so hollow none is
+});
+
 test('Lengthening Key 3 makes Key 2 unselectable, and scaling restores it', async t => {
   const page = await select(t);
   assert.equal(await text(page, 'verdict-2'), 'selectable');
@@ -257,7 +275,7 @@ const presets = {
   majority: { selectable: 4, tied: 0, unselectable: 0 },
   edge: { selectable: 3, tied: 1, unselectable: 0 },
   equal: { selectable: 2, tied: 2, unselectable: 0 },
-  zero: { selectable: 3, tied: 0, unselectable: 1 },
+  zero: { selectable: 0, 'tied-up-to-rounding': 4, unselectable: 0 }, // a key just beside 0 would be on the circle
   one: { selectable: 1, tied: 0, unselectable: 0 },
 };
 test('Every example shows the fact it tells', async t => {

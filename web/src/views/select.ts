@@ -11,6 +11,7 @@ import { createFigure, legendOf } from './select_figure';
 import { decideFile, drawShadow, readKeys, type FileAnswer, type FileKeys } from './select_file';
 import {
   compute,
+  countsOf,
   fileLabel,
   fromFile,
   labelOf,
@@ -312,15 +313,16 @@ const view: View = {
     }
 
     function showCounts(set: KeySet): void {
+      const told = countsOf(set);
       counts.replaceChildren(
-        ...(['selectable', 'tied', 'unselectable', 'undecided'] as const)
-          .filter(kind => kind !== 'undecided' || set.counts[kind] > 0)
+        ...(['selectable', 'tied', 'unselectable', 'tied up to rounding', 'undecided'] as const)
+          .filter(kind => (kind !== 'undecided' && kind !== 'tied up to rounding') || told[kind] > 0)
           .map(kind =>
             html(
               'div',
-              { class: kind },
+              { class: kind.replaceAll(' ', '-') },
               html('dt', {}, kind),
-              html('dd', { 'data-testid': `count-${kind}` }, String(set.counts[kind])),
+              html('dd', { 'data-testid': `count-${kind.replaceAll(' ', '-')}` }, String(told[kind])),
             ),
           ),
       );

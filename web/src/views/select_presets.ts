@@ -149,7 +149,7 @@ export const presets: Preset[] = [
   {
     id: 'zero',
     name: 'A zero key, which scaling cannot move',
-    fact: 'Key 3 has no direction to scale and stays at 0, in the middle of the others.',
+    fact: 'Key 3 has no direction to scale and stays at 0, in the middle of the others. Any other number there, however small, would be brought to the sphere, so that rounding decides.',
     keys: [
       [1.2, 0.3],
       [-0.8, 0.9],
