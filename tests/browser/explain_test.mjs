@@ -178,6 +178,37 @@ test('Projection leaves Key 2 hidden, scaling frees it on the way, and two dimen
   assert.equal(await text(page, 'layernorm-verdict'), 'Every key can be selected.');
 });
 
+test('Where words speak of a query it is drawn, named, and can be turned to where Key 2 wins after scaling', async t => {
+  const page = await explain(t, '#explain?section=projection', { reducedMotion: 'reduce' });
+  for (const id of ['projection', 'scaling', 'layernorm']) {
+    await goTo(page, id);
+    assert.match(await text(page, `${id}-certificate`), /q⋅|q·/);
+    assert.equal(await page.getByTestId(`${id}-space`).locator('.query-name').textContent(), 'q');
+    assert.match(await text(page, `${id}-owners`), /^No direction has the colour of Key 2, also not on the far side: turn the view and look\.$/);
+    const before = await text(page, `${id}-certificate`);
+    await page.getByTestId(`${id}-query`).focus();
+    await page.keyboard.press('Shift+ArrowRight');
+    await frame(page);
+    assert.notEqual(await text(page, `${id}-certificate`), before);
+    if (id === 'projection') continue;
+    await slide(page, `${id}-way`, id === 'layernorm' ? 2 : 1);
+    await frame(page);
+    assert.match(await text(page, `${id}-owners`), /^Key 2 owns directions now\. Turn the query there\.$/);
+    const ranks = new Set();
+    for (let row = 0; row < 9 && !ranks.has('1'); ++row) {
+      for (let i = 0; i < 36 && !ranks.has('1'); ++i) {
+        await page.keyboard.press('Shift+ArrowRight');
+        await frame(page);
+        ranks.add(await page.getByTestId(`${id}-query`).getAttribute('aria-valuenow'));
+      }
+      await page.keyboard.press('Shift+ArrowUp');
+      await page.keyboard.press('Shift+ArrowUp');
+    }
+    assert.ok(ranks.has('1'), id);
+  }
+  assert.deepEqual(page.problems, []);
+});
+
 // Sentences that hold for whatever the figures show, said of all, none, most or never. Each needs a proof or a test; those of a
 // figure's own answer (they have a test id) come from its numbers.
 test('What the page says of all, of none or of most is listed with what shows it', async t => {

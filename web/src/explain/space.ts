@@ -27,7 +27,7 @@ export interface Look {
 interface SpaceOptions {
   id: string;
   label: string;
-  query?: (direction: number[]) => void; // the reader turns the query; none: it is not shown
+  query: (direction: number[]) => void; // the reader turns the query
   winners?: boolean; // with the sphere of directions
 }
 
@@ -94,7 +94,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
     ground,
     middle,
     points,
-    options.query ? tip : null,
+    tip,
   );
   onRotate(figure, camera, () => redraw());
 
@@ -137,7 +137,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
     { viewBox: '-106 -106 212 212', class: 'globe', role: 'group', 'aria-label': 'Who wins in each direction' },
     svg('circle', { r: 100, class: 'globe-edge' }),
     regionNames,
-    options.query ? dot : null,
+    dot,
   );
   const owners = html('p', { class: 'note owners', 'data-testid': `${options.id}-owners` });
   const directions = html(
@@ -155,7 +155,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
   );
 
   function tellQuery(direction: number[]): void {
-    options.query?.([...stretched(direction, 1)]);
+    options.query([...stretched(direction, 1)]);
   }
   function dragging(target: Element, move: (event: PointerEvent, last: { x: number; y: number }) => void): void {
     let last: { x: number; y: number } | undefined;
@@ -174,29 +174,27 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
     });
     for (const end of ['pointerup', 'pointercancel']) target.addEventListener(end, () => (last = undefined));
   }
-  if (options.query) {
-    dragging(tip, (event, last) => {
-      const radius = (figure.clientWidth / size) * unit * queryLength;
-      tellQuery(
-        turned(camera, current!.look.query, (event.clientX - last.x) / radius, -(event.clientY - last.y) / radius),
-      );
-    });
-    // The dot follows the pointer over the near half; beyond the rim it goes round.
-    dragging(dot, event => {
-      const box = globe.getBoundingClientRect(),
-        r = (box.width / 212) * 100;
-      const x = (event.clientX - box.left - box.width / 2) / r,
-        y = -(event.clientY - box.top - box.height / 2) / r,
-        out = Math.hypot(x, y);
-      const far = Math.min(1.999, out);
-      const depth = far <= 1 ? Math.sqrt(1 - far * far) : -Math.sqrt(1 - (2 - far) ** 2);
-      const flat = far <= 1 ? far : 2 - far;
-      tellQuery([...unproject(camera, [(x / (out || 1)) * flat, (y / (out || 1)) * flat, depth])]);
-    });
-    const turn = (right: number, up: number): void => tellQuery(turned(camera, current!.look.query, right, up));
-    onArrows(tip, turn);
-    onArrows(dot, turn);
-  }
+  dragging(tip, (event, last) => {
+    const radius = (figure.clientWidth / size) * unit * queryLength;
+    tellQuery(
+      turned(camera, current!.look.query, (event.clientX - last.x) / radius, -(event.clientY - last.y) / radius),
+    );
+  });
+  // The dot follows the pointer over the near half; beyond the rim it goes round.
+  dragging(dot, event => {
+    const box = globe.getBoundingClientRect(),
+      r = (box.width / 212) * 100;
+    const x = (event.clientX - box.left - box.width / 2) / r,
+      y = -(event.clientY - box.top - box.height / 2) / r,
+      out = Math.hypot(x, y);
+    const far = Math.min(1.999, out);
+    const depth = far <= 1 ? Math.sqrt(1 - far * far) : -Math.sqrt(1 - (2 - far) ** 2);
+    const flat = far <= 1 ? far : 2 - far;
+    tellQuery([...unproject(camera, [(x / (out || 1)) * flat, (y / (out || 1)) * flat, depth])]);
+  });
+  const turn = (right: number, up: number): void => tellQuery(turned(camera, current!.look.query, right, up));
+  onArrows(tip, turn);
+  onArrows(dot, turn);
 
   function drawGround(look: Look): SVGElement[] {
     const pieces: SVGElement[] = [];
@@ -245,11 +243,9 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
           svg('circle', { cx: x, cy: y, r: 3.5, class: 'was', stroke: keyColour(i) }),
         );
       });
-    if (options.query) {
-      const [x1, y1] = place([0, 0, 0]),
-        [x2, y2] = place(stretched(look.query, queryLength));
-      pieces.push(svg('line', { x1, y1, x2, y2, class: 'query-line' }));
-    }
+    const [x1, y1] = place([0, 0, 0]),
+      [x2, y2] = place(stretched(look.query, queryLength));
+    pieces.push(svg('line', { x1, y1, x2, y2, class: 'query-line' }));
     return pieces;
   }
 
@@ -269,27 +265,25 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
     ground.replaceChildren(...drawGround(look));
     middle.replaceChildren(...drawMiddle(stage, look));
     points.replaceChildren(...drawPoints(stage));
-    if (options.query) {
-      const [x, y] = place(stretched(look.query, queryLength)),
-        angle = (Math.atan2(y - centre, x - centre) * 180) / Math.PI;
-      tip.setAttribute('transform', `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
-      tip.replaceChildren(
-        svg('circle', { r: 20, class: 'grip' }),
-        svg('path', { d: 'M10 0L-9 -8L-5 0L-9 8Z', transform: `rotate(${angle.toFixed(0)})`, class: 'arrow' }),
-        svg('text', { x: 9, y: -10, class: 'query-name' }, 'q'),
-      );
-      const [right, up, depth] = project(camera, stretched(look.query, 1));
-      dot.setAttribute('cx', (100 * right).toFixed(1));
-      dot.setAttribute('cy', (-100 * up).toFixed(1));
-      dot.setAttribute('r', depth >= 0 ? '9' : '6');
-      dot.classList.toggle('behind', depth < 0);
-      const winner = stage.ranks.indexOf(1);
-      const told = `${nameOf(winner)} wins; ${nameOf(hidden)} has rank ${stage.ranks[hidden]} of ${stage.ranks.length}`;
-      for (const handle of [tip, dot]) {
-        handle.setAttribute('aria-valuemax', String(stage.ranks.length));
-        handle.setAttribute('aria-valuenow', String(stage.ranks[hidden]));
-        handle.setAttribute('aria-valuetext', told);
-      }
+    const [x, y] = place(stretched(look.query, queryLength)),
+      angle = (Math.atan2(y - centre, x - centre) * 180) / Math.PI;
+    tip.setAttribute('transform', `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+    tip.replaceChildren(
+      svg('circle', { r: 20, class: 'grip' }),
+      svg('path', { d: 'M10 0L-9 -8L-5 0L-9 8Z', transform: `rotate(${angle.toFixed(0)})`, class: 'arrow' }),
+      svg('text', { x: 9, y: -10, class: 'query-name' }, 'q'),
+    );
+    const [right, up, depth] = project(camera, stretched(look.query, 1));
+    dot.setAttribute('cx', (100 * right).toFixed(1));
+    dot.setAttribute('cy', (-100 * up).toFixed(1));
+    dot.setAttribute('r', depth >= 0 ? '9' : '6');
+    dot.classList.toggle('behind', depth < 0);
+    const winner = stage.ranks.indexOf(1);
+    const told = `${nameOf(winner)} wins; ${nameOf(hidden)} has rank ${stage.ranks[hidden]} of ${stage.ranks.length}`;
+    for (const handle of [tip, dot]) {
+      handle.setAttribute('aria-valuemax', String(stage.ranks.length));
+      handle.setAttribute('aria-valuenow', String(stage.ranks[hidden]));
+      handle.setAttribute('aria-valuetext', told);
     }
     if (options.winners) {
       const regions = paintWinners(
@@ -311,7 +305,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
       owners.textContent =
         stage.set.keys[hidden]!.verdict === 'selectable'
           ? `${nameOf(hidden)} owns directions now. Turn the query there.`
-          : `No direction has the colour of ${nameOf(hidden)}, also not on the far side: turn it and look.`;
+          : `No direction has the colour of ${nameOf(hidden)}, also not on the far side: turn the view and look.`;
     }
   }
 
