@@ -160,6 +160,54 @@ test('A longer Key 3 takes the arc of Key 2, moves no other key, and the certifi
   assert.ok(weights.length >= 2 && Math.abs(weights.reduce((a, b) => a + b) - 1) < 0.02, String(weights));
 });
 
+test('A certificate adds up as it is printed: its weights to 1, the rest to what it says, or it would not be ≈', async t => {
+  const page = await explain(t, '', { reducedMotion: 'reduce' });
+  // The numbers of a formula as a reader has them.
+  const printed = id => page.getByTestId(id).locator('math').evaluateAll(formulas => {
+    const value = element => Number(element.textContent.replace('−', '-'));
+    const [mixture, columns, scores] = formulas;
+    return {
+      signs: [mixture, columns, scores].map(each => [...each.querySelectorAll('mo')].map(sign => sign.textContent).filter(sign => /[=≈]/.test(sign))),
+      weights: [...mixture.querySelectorAll('mn')].filter(number => !number.closest('msub')).map(value),
+      columns: [...columns.querySelectorAll('mtable')].map(column => [...column.querySelectorAll('mn')].map(value)),
+      scores: [...scores.querySelectorAll('mn')].filter(number => !number.closest('msub')).map(value),
+      negative: [...scores.querySelectorAll('mn')].filter(number => number.textContent.startsWith('−')).map(number => number.previousElementSibling?.textContent),
+    };
+  });
+  let seen = 0;
+  const adds = async id => {
+    if ((await data(page, id, 'state')) !== 'unselectable') return;
+    const { signs, weights, columns, scores, negative } = await printed(id);
+    assert.deepEqual(signs, [['≈'], ['≈'], ['≈', '≈']], id);
+    assert.equal(weights.reduce((sum, weight) => sum + weight, 0).toFixed(3), '1.000', `${id}: ${weights}`);
+    const near = (found, said) => assert.ok(Math.abs(found - said) < 0.0151, `${id}: ${found} for ${said}`); // a unit of the last digit, and the end's half
+    columns[0].forEach((said, c) => near(weights.reduce((sum, weight, i) => sum + weight * columns[i + 1][c], 0), said));
+    near(scores.slice(0, -1).reduce((sum, value, i) => (i % 2 ? sum + scores[i - 1] * value : sum), 0), scores.at(-1));
+    assert.ok(negative.slice(0, -1).every(before => before === '('), `${id}: ${negative}`);
+    const cut = await page.getByTestId(id).locator('.formula').evaluateAll(formulas => formulas.filter(each => each.scrollWidth > each.clientWidth).length);
+    assert.equal(cut, 0, `${id} has a formula that is cut off`);
+    ++seen;
+  };
+  for (let i = 0; i < 12; ++i) {
+    await page.getByTestId('hero-query').press('Shift+ArrowRight');
+    await frame(page);
+    await adds('hero-certificate');
+  }
+  await goTo(page, 'hull');
+  for (const length of [2, 2.4, 2.75, 3]) {
+    await slide(page, 'hull-length', length);
+    await frame(page);
+    await adds('hull-certificate');
+  }
+  await goTo(page, 'projection');
+  for (const way of [0, 0.25, 0.5, 0.75, 1]) {
+    await slide(page, 'projection-way', way);
+    await frame(page);
+    await adds('projection-certificate');
+  }
+  assert.ok(seen >= 18, String(seen));
+});
+
 test('Projection leaves Key 2 hidden, scaling frees it on the way, and two dimensions tie up to rounding', async t => {
   const page = await explain(t, '#explain?section=projection', { reducedMotion: 'reduce' });
   await slide(page, 'projection-way', 1);
