@@ -355,6 +355,25 @@ test('Masks, equilibria and training answer, and the published values are marked
   assert.deepEqual(page.problems, []);
 });
 
+test('Training leaves the axis of the loss as it is, and the sentence names norms as the legend does', async t => {
+  const page = await explain(t, '#explain?section=majority', { reducedMotion: 'reduce' });
+  const section = page.getByTestId('section-majority');
+  const axis = () => section.locator('.chart').first().evaluate(chart => [...chart.querySelectorAll('text')].filter(label => label.getAttribute('text-anchor') === 'end').map(label => [label.textContent, label.getAttribute('y') ?? label.getAttribute('transform')].join()));
+  const before = await axis();
+  assert.ok(before.some(label => label.startsWith('6')), before.join('; '));
+  for (const seed of [11, 3, 40]) {
+    await slide(page, 'majority-explain-seed', seed);
+    await page.getByTestId('majority-train').click();
+    await page.waitForFunction(() => /Step [1-9]/.test(document.querySelector('[data-testid="majority-verdict"]').textContent));
+    await page.getByTestId('majority-train').click();
+    assert.deepEqual(await axis(), before, `seed ${seed}`);
+  }
+  const entries = (await section.locator('.entry').allTextContents()).map(entry => entry.trim());
+  assert.ok(entries.length >= 3);
+  const said = await text(page, 'majority-verdict');
+  for (const name of new Set(entries)) assert.ok(said.includes(`${name}: loss`), `${name} in ${said}`);
+});
+
 test('With reduced motion a change of norm is there at once, else on the way', async t => {
   const place = page => page.getByTestId('hero-space').locator('.marker[data-key="3"]').getAttribute('transform');
   const still = await explain(t, '', { reducedMotion: 'reduce' });
