@@ -374,6 +374,28 @@ test('Training leaves the axis of the loss as it is, and the sentence names norm
   for (const name of new Set(entries)) assert.ok(said.includes(`${name}: loss`), `${name} in ${said}`);
 });
 
+test('Every figure says what its marks mean', async t => {
+  const page = await explain(t, '', { reducedMotion: 'reduce' });
+  assert.match(await text(page, 'hero-marks'), /A dashed ring: one that cannot\. Dotted lines: to the keys of which Key 2 is a mixture\. Grey/);
+  await page.getByTestId('hero-layernorm').click();
+  await frame(page);
+  assert.match(await text(page, 'hero-marks'), /^A disc: a key that can be selected\. A small ring: where a key was before\. Grey lines/);
+  await goTo(page, 'often');
+  assert.match(await text(page, 'often-marks'), /per cent of the keys/);
+  await page.getByTestId('often-reading-any').check({ force: true });
+  assert.match(await text(page, 'often-marks'), /per cent of 20 draws/);
+  await goTo(page, 'collapse');
+  assert.match(await text(page, 'collapse-marks'), /square one of 8 to 16/);
+  assert.ok((await page.getByTestId('section-collapse').locator('.two-figures rect').count()) >= 9); // and squares there are
+  await goTo(page, 'equilibria');
+  for (const [id, words] of [['circle', 'after 60 layers; further in is later'], ['map', 'the end']]) {
+    const figure = page.getByTestId(`equilibria-${id}-room`).locator('svg');
+    const label = figure.getByText(words, { exact: true });
+    const [inside, around] = [await label.boundingBox(), await figure.boundingBox()];
+    assert.ok(inside.x + inside.width <= around.x + around.width && inside.y + inside.height <= around.y + around.height + 1, words);
+  }
+});
+
 test('With reduced motion a change of norm is there at once, else on the way', async t => {
   const place = page => page.getByTestId('hero-space').locator('.marker[data-key="3"]').getAttribute('transform');
   const still = await explain(t, '', { reducedMotion: 'reduce' });

@@ -277,7 +277,7 @@ function way(spec: Way): Section {
       text.append(...spec.text(live));
       figure.append(
         space.element,
-        html('div', { class: 'under' }, scrub.element, verdict.element, proof.element, rows.element),
+        html('div', { class: 'under' }, scrub.element, verdict.element, space.marks, proof.element, rows.element),
       );
       function redraw(): void {
         const stage = stageOf(core, setting);

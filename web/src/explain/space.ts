@@ -15,6 +15,7 @@ const ones: Vector = [1, 1, 1];
 
 export interface SpaceView {
   element: HTMLElement;
+  marks: HTMLElement; // what the signs of the figure mean
   draw(stage: Stage, look: Look): void;
 }
 export interface Look {
@@ -259,9 +260,25 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
       });
   }
 
+  const marks = html('p', { class: 'note', 'data-testid': `${options.id}-marks` });
+  function explainMarks({ set }: Stage, look: Look): void {
+    const states = set.keys.map(stateOf);
+    marks.textContent = [
+      'A disc: a key that can be selected.',
+      states.includes('unselectable') ? 'A dashed ring: one that cannot.' : '',
+      states.some(state => state.startsWith('tied')) ? 'A disc in a dotted ring: tied.' : '',
+      set.keys[hidden]!.cover.length > 0 ? `Dotted lines: to the keys of which ${nameOf(hidden)} is a mixture.` : '',
+      look.moved ? 'A small ring: where a key was before.' : '',
+      'Grey lines: the hull; the dashed line: along 1.',
+    ]
+      .filter(Boolean)
+      .join(' ');
+  }
+
   function redraw(): void {
     if (!current) return;
     const { stage, look } = current;
+    explainMarks(stage, look);
     ground.replaceChildren(...drawGround(look));
     middle.replaceChildren(...drawMiddle(stage, look));
     points.replaceChildren(...drawPoints(stage));
@@ -311,6 +328,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
 
   return {
     element,
+    marks,
     draw(stage, look) {
       current = { stage, look };
       redraw();
