@@ -77,6 +77,21 @@ test('On a small screen no view is wider than the screen', async t => {
   }
 });
 
+test('On a wide screen the Lab uses it', async t => {
+  const page = await open(t, await serve(t, webFolder), { width: 1920, height: 1000 });
+  await ready(page);
+  for (const view of views) {
+    await page.locator(`#tab-${view}`).click();
+    await page.getByTestId(`${view}-view`).waitFor();
+    const used = await page.getByTestId(`${view}-view`).evaluate(element => element.getBoundingClientRect().width);
+    assert.ok(used >= 1650, `${view} is ${used} wide`);
+    assert.ok((await width(page)) <= 1920, view);
+  }
+  await page.locator('#tab-select').click();
+  const figure = await page.getByTestId('figure').evaluate(element => element.getBoundingClientRect().width);
+  assert.ok(figure > 620, `the figure is ${figure} wide`);
+});
+
 test('Back and forward walk through the views', async t => {
   const page = await open(t, await serve(t, webFolder));
   await ready(page);
