@@ -77,6 +77,28 @@ test('On a small screen no view is wider than the screen', async t => {
   }
 });
 
+for (const screen of [390, 1280, 1920]) {
+  test(`No choice of the Lab is cut off at a width of ${screen}`, async t => {
+    const page = await open(t, await serve(t, webFolder), { width: screen, height: 844 });
+    await ready(page);
+    for (const view of views.slice(1)) {
+      await page.locator(`#tab-${view}`).click();
+      await page.getByTestId(`${view}-view`).waitFor();
+      // Free of the width it is given, a select is as wide as its longest choice.
+      const cut = await page.getByTestId(`${view}-view`).locator('select:visible').evaluateAll(selects => selects.flatMap(select => {
+        const given = select.getBoundingClientRect().width;
+        const free = select.cloneNode(true);
+        free.style.cssText = 'position: absolute; width: auto; flex: none; min-width: 0';
+        select.after(free);
+        const needed = free.getBoundingClientRect().width;
+        free.remove();
+        return needed > given + 0.5 ? [`${select.id}: ${given} of ${needed}`] : [];
+      }));
+      assert.deepEqual(cut, [], view);
+    }
+  });
+}
+
 test('On a wide screen the Lab uses it', async t => {
   const page = await open(t, await serve(t, webFolder), { width: 1920, height: 1000 });
   await ready(page);

@@ -405,6 +405,17 @@ for (const width of [1280, 1200, 1190, 1000, 390]) {
   });
 }
 
+test('On a small screen the slider, the figure and the sentence share it', async t => {
+  for (const hash of ['#select', plane]) {
+    const page = await select(t, hash, { width: 390, height: 844 });
+    const ends = await page.evaluate(() => ['figure', 'magnitude', 'summary'].map(id => document.querySelector(`[data-testid=${id}]`).getBoundingClientRect()).flatMap(box => [box.top, box.bottom]));
+    assert.ok(Math.max(...ends) - Math.min(...ends) < 700, `${hash}: ${ends}`);
+    const figure = await page.getByTestId('figure').boundingBox();
+    assert.ok(figure.width > 300 && figure.height > 300);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }
+});
+
 test('Copy link puts the address on the clipboard', async t => {
   const page = await select(t, plane, { permissions: ['clipboard-read', 'clipboard-write'] });
   await slide(page, 'magnitude', 2.5);

@@ -208,7 +208,7 @@ const view: View = {
 
     const magnitudeBox = html(
       'div',
-      { class: 'controls' },
+      { class: 'controls magnitude' },
       magnitude.element,
       html('div', { class: 'buttons' }, add, remove),
     );
