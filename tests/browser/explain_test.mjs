@@ -160,6 +160,54 @@ test('A longer Key 3 takes the arc of Key 2, moves no other key, and the certifi
   assert.ok(weights.length >= 2 && Math.abs(weights.reduce((a, b) => a + b) - 1) < 0.02, String(weights));
 });
 
+test('A certificate adds up as it is printed: its weights to 1, the rest to what it says, or it would not be ≈', async t => {
+  const page = await explain(t, '', { reducedMotion: 'reduce' });
+  // The numbers of a formula as a reader has them.
+  const printed = id => page.getByTestId(id).locator('math').evaluateAll(formulas => {
+    const value = element => Number(element.textContent.replace('−', '-'));
+    const [mixture, columns, scores] = formulas;
+    return {
+      signs: [mixture, columns, scores].map(each => [...each.querySelectorAll('mo')].map(sign => sign.textContent).filter(sign => /[=≈]/.test(sign))),
+      weights: [...mixture.querySelectorAll('mn')].filter(number => !number.closest('msub')).map(value),
+      columns: [...columns.querySelectorAll('mtable')].map(column => [...column.querySelectorAll('mn')].map(value)),
+      scores: [...scores.querySelectorAll('mn')].filter(number => !number.closest('msub')).map(value),
+      negative: [...scores.querySelectorAll('mn')].filter(number => number.textContent.startsWith('−')).map(number => number.previousElementSibling?.textContent),
+    };
+  });
+  let seen = 0;
+  const adds = async id => {
+    if ((await data(page, id, 'state')) !== 'unselectable') return;
+    const { signs, weights, columns, scores, negative } = await printed(id);
+    assert.deepEqual(signs, [['≈'], ['≈'], ['≈', '≈']], id);
+    assert.equal(weights.reduce((sum, weight) => sum + weight, 0).toFixed(3), '1.000', `${id}: ${weights}`);
+    const near = (found, said) => assert.ok(Math.abs(found - said) < 0.0151, `${id}: ${found} for ${said}`); // a unit of the last digit, and the end's half
+    columns[0].forEach((said, c) => near(weights.reduce((sum, weight, i) => sum + weight * columns[i + 1][c], 0), said));
+    near(scores.slice(0, -1).reduce((sum, value, i) => (i % 2 ? sum + scores[i - 1] * value : sum), 0), scores.at(-1));
+    assert.ok(negative.slice(0, -1).every(before => before === '('), `${id}: ${negative}`);
+    const cut = await page.getByTestId(id).locator('.formula').evaluateAll(formulas => formulas.filter(each => each.scrollWidth > each.clientWidth).length);
+    assert.equal(cut, 0, `${id} has a formula that is cut off`);
+    ++seen;
+  };
+  for (let i = 0; i < 12; ++i) {
+    await page.getByTestId('hero-query').press('Shift+ArrowRight');
+    await frame(page);
+    await adds('hero-certificate');
+  }
+  await goTo(page, 'hull');
+  for (const length of [2, 2.4, 2.75, 3]) {
+    await slide(page, 'hull-length', length);
+    await frame(page);
+    await adds('hull-certificate');
+  }
+  await goTo(page, 'projection');
+  for (const way of [0, 0.25, 0.5, 0.75, 1]) {
+    await slide(page, 'projection-way', way);
+    await frame(page);
+    await adds('projection-certificate');
+  }
+  assert.ok(seen >= 18, String(seen));
+});
+
 test('Projection leaves Key 2 hidden, scaling frees it on the way, and two dimensions tie up to rounding', async t => {
   const page = await explain(t, '#explain?section=projection', { reducedMotion: 'reduce' });
   await slide(page, 'projection-way', 1);
@@ -176,6 +224,37 @@ test('Projection leaves Key 2 hidden, scaling frees it on the way, and two dimen
   await slide(page, 'layernorm-way', 2);
   await frame(page);
   assert.equal(await text(page, 'layernorm-verdict'), 'Every key can be selected.');
+});
+
+test('Where words speak of a query it is drawn, named, and can be turned to where Key 2 wins after scaling', async t => {
+  const page = await explain(t, '#explain?section=projection', { reducedMotion: 'reduce' });
+  for (const id of ['projection', 'scaling', 'layernorm']) {
+    await goTo(page, id);
+    assert.match(await text(page, `${id}-certificate`), /q⋅|q·/);
+    assert.equal(await page.getByTestId(`${id}-space`).locator('.query-name').textContent(), 'q');
+    assert.match(await text(page, `${id}-owners`), /^No direction has the colour of Key 2, also not on the far side: turn the view and look\.$/);
+    const before = await text(page, `${id}-certificate`);
+    await page.getByTestId(`${id}-query`).focus();
+    await page.keyboard.press('Shift+ArrowRight');
+    await frame(page);
+    assert.notEqual(await text(page, `${id}-certificate`), before);
+    if (id === 'projection') continue;
+    await slide(page, `${id}-way`, id === 'layernorm' ? 2 : 1);
+    await frame(page);
+    assert.match(await text(page, `${id}-owners`), /^Key 2 owns directions now\. Turn the query there\.$/);
+    const ranks = new Set();
+    for (let row = 0; row < 9 && !ranks.has('1'); ++row) {
+      for (let i = 0; i < 36 && !ranks.has('1'); ++i) {
+        await page.keyboard.press('Shift+ArrowRight');
+        await frame(page);
+        ranks.add(await page.getByTestId(`${id}-query`).getAttribute('aria-valuenow'));
+      }
+      await page.keyboard.press('Shift+ArrowUp');
+      await page.keyboard.press('Shift+ArrowUp');
+    }
+    assert.ok(ranks.has('1'), id);
+  }
+  assert.deepEqual(page.problems, []);
 });
 
 // Sentences that hold for whatever the figures show, said of all, none, most or never. Each needs a proof or a test; those of a
@@ -276,6 +355,47 @@ test('Masks, equilibria and training answer, and the published values are marked
   assert.deepEqual(page.problems, []);
 });
 
+test('Training leaves the axis of the loss as it is, and the sentence names norms as the legend does', async t => {
+  const page = await explain(t, '#explain?section=majority', { reducedMotion: 'reduce' });
+  const section = page.getByTestId('section-majority');
+  const axis = () => section.locator('.chart').first().evaluate(chart => [...chart.querySelectorAll('text')].filter(label => label.getAttribute('text-anchor') === 'end').map(label => [label.textContent, label.getAttribute('y') ?? label.getAttribute('transform')].join()));
+  const before = await axis();
+  assert.ok(before.some(label => label.startsWith('6')), before.join('; '));
+  for (const seed of [11, 3, 40]) {
+    await slide(page, 'majority-explain-seed', seed);
+    await page.getByTestId('majority-train').click();
+    await page.waitForFunction(() => /Step [1-9]/.test(document.querySelector('[data-testid="majority-verdict"]').textContent));
+    await page.getByTestId('majority-train').click();
+    assert.deepEqual(await axis(), before, `seed ${seed}`);
+  }
+  const entries = (await section.locator('.entry').allTextContents()).map(entry => entry.trim());
+  assert.ok(entries.length >= 3);
+  const said = await text(page, 'majority-verdict');
+  for (const name of new Set(entries)) assert.ok(said.includes(`${name}: loss`), `${name} in ${said}`);
+});
+
+test('Every figure says what its marks mean', async t => {
+  const page = await explain(t, '', { reducedMotion: 'reduce' });
+  assert.match(await text(page, 'hero-marks'), /A dashed ring: one that cannot\. Dotted lines: to the keys of which Key 2 is a mixture\. Grey/);
+  await page.getByTestId('hero-layernorm').click();
+  await frame(page);
+  assert.match(await text(page, 'hero-marks'), /^A disc: a key that can be selected\. A small ring: where a key was before\. Grey lines/);
+  await goTo(page, 'often');
+  assert.match(await text(page, 'often-marks'), /per cent of the keys/);
+  await page.getByTestId('often-reading-any').check({ force: true });
+  assert.match(await text(page, 'often-marks'), /per cent of 20 draws/);
+  await goTo(page, 'collapse');
+  assert.match(await text(page, 'collapse-marks'), /square one of 8 to 16/);
+  assert.ok((await page.getByTestId('section-collapse').locator('.two-figures rect').count()) >= 9); // and squares there are
+  await goTo(page, 'equilibria');
+  for (const [id, words] of [['circle', 'after 60 layers; further in is later'], ['map', 'the end']]) {
+    const figure = page.getByTestId(`equilibria-${id}-room`).locator('svg');
+    const label = figure.getByText(words, { exact: true });
+    const [inside, around] = [await label.boundingBox(), await figure.boundingBox()];
+    assert.ok(inside.x + inside.width <= around.x + around.width && inside.y + inside.height <= around.y + around.height + 1, words);
+  }
+});
+
 test('With reduced motion a change of norm is there at once, else on the way', async t => {
   const place = page => page.getByTestId('hero-space').locator('.marker[data-key="3"]').getAttribute('transform');
   const still = await explain(t, '', { reducedMotion: 'reduce' });
@@ -327,10 +447,30 @@ test('Dragging the query draws every frame anew; the median frame is told', asyn
   assert.ok(before.length > 0);
 });
 
-test('Printed, every section is on paper', async t => {
-  const page = await explain(t);
+test('Printed, every section is on paper, light, with the cells of hidden words and the bars, and without what asks for a hand', async t => {
+  const page = await explain(t, '', { colorScheme: 'dark', width: 718, height: 1000, reducedMotion: 'reduce' }); // A4 between its margins
+  await page.evaluate(() => (document.documentElement.dataset.theme = 'dark'));
+  const shade = () => page.locator('.winners').first().evaluate(canvas => [...canvas.getContext('2d').getImageData(128, 128, 1, 1).data].join());
+  const onScreen = await shade();
   await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  await page.emulateMedia({ media: 'print' });
   for (const id of sections) assert.ok((await page.locator(`#explain-${id}[data-mounted] .figure > *`).count()) > 0, id);
+  assert.deepEqual(await page.evaluate(() => ['backgroundColor', 'color'].map(name => getComputedStyle(document.body)[name])), ['rgb(255, 255, 255)', 'rgb(28, 30, 33)']);
+  assert.notEqual(await shade(), onScreen); // the sphere of directions has the colours of paper too
+  const cells = page.locator('.set-grid button');
+  assert.ok((await cells.count()) > 4);
+  for (const cell of await cells.all()) assert.ok(await cell.isVisible());
+  for (const hidden of ['.challenge', '.choice-title', '.player', '.scrubber', '.control', '.to-lab'])
+    for (const each of await page.locator(`.explain ${hidden}`).all()) assert.equal(await each.isVisible(), false, hidden);
+  assert.equal(await page.locator('.bar-fill').first().evaluate(fill => getComputedStyle(fill).printColorAdjust), 'exact');
+  // A row of the audit is a row, not a card of five lines and more.
+  assert.equal(await page.getByTestId('audit-table').locator('tbody tr').first().evaluate(row => getComputedStyle(row).display), 'table-row');
+  const height = await page.getByTestId('audit-table').evaluate(table => table.getBoundingClientRect().height);
+  assert.ok(height < 4500, `the audit is ${height} px long`);
   const pdf = await page.pdf();
-  assert.ok(pdf.length > 50_000);
+  const pages = (pdf.toString('latin1').match(/\/Type ?\/Page\b/g) ?? []).length;
+  assert.ok(pages >= 6 && pages <= 16, `${pages} pages`);
+  await page.emulateMedia({ media: 'screen' });
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  assert.equal(await shade(), onScreen);
 });

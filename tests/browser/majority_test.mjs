@@ -38,6 +38,19 @@ test('Majority: the loss falls and the queries turn to 1 with LayerNorm, while t
   assert.deepEqual(opened.requests.filter(address => !address.startsWith('file:')), []);
 });
 
+test('Majority: who ends ahead is what the losses shown say, whichever norms are chosen', async t => {
+  for (const pair of [['layernorm', 'rmsnorm'], ['layernorm', 'published'], ['none', 'unit']]) {
+    const opened = await view(t, `norm=${pair[0]}&other=${pair[1]}&steps=300`);
+    assert.doesNotMatch(await opened.locator('.depth-words').first().textContent(), /rmsnorm/);
+    assert.doesNotMatch(await opened.getByTestId('majority-summary').textContent(), /ahead/);
+    await opened.getByTestId('majority-toggle').click();
+    await trained(opened);
+    const losses = [await value(opened, 'majority-loss-0'), await value(opened, 'majority-loss-1')];
+    const said = losses[0].toFixed(3) === losses[1].toFixed(3) ? 'They end level.' : `${pair[losses[0] < losses[1] ? 0 : 1]} ends ahead, with the lower training loss.`;
+    assert.ok((await opened.getByTestId('majority-summary').textContent()).endsWith(said), said);
+  }
+});
+
 test('Majority: while it trains, the sentence above the figures is of the step shown, and is read aloud seldom', async t => {
   const opened = await view(t, 'steps=5000');
   await opened.evaluate(() => {

@@ -77,6 +77,43 @@ test('On a small screen no view is wider than the screen', async t => {
   }
 });
 
+for (const screen of [390, 1280, 1920]) {
+  test(`No choice of the Lab is cut off at a width of ${screen}`, async t => {
+    const page = await open(t, await serve(t, webFolder), { width: screen, height: 844 });
+    await ready(page);
+    for (const view of views.slice(1)) {
+      await page.locator(`#tab-${view}`).click();
+      await page.getByTestId(`${view}-view`).waitFor();
+      // Free of the width it is given, a select is as wide as its longest choice.
+      const cut = await page.getByTestId(`${view}-view`).locator('select:visible').evaluateAll(selects => selects.flatMap(select => {
+        const given = select.getBoundingClientRect().width;
+        const free = select.cloneNode(true);
+        free.style.cssText = 'position: absolute; width: auto; flex: none; min-width: 0';
+        select.after(free);
+        const needed = free.getBoundingClientRect().width;
+        free.remove();
+        return needed > given + 0.5 ? [`${select.id}: ${given} of ${needed}`] : [];
+      }));
+      assert.deepEqual(cut, [], view);
+    }
+  });
+}
+
+test('On a wide screen the Lab uses it', async t => {
+  const page = await open(t, await serve(t, webFolder), { width: 1920, height: 1000 });
+  await ready(page);
+  for (const view of views) {
+    await page.locator(`#tab-${view}`).click();
+    await page.getByTestId(`${view}-view`).waitFor();
+    const used = await page.getByTestId(`${view}-view`).evaluate(element => element.getBoundingClientRect().width);
+    assert.ok(used >= 1650, `${view} is ${used} wide`);
+    assert.ok((await width(page)) <= 1920, view);
+  }
+  await page.locator('#tab-select').click();
+  const figure = await page.getByTestId('figure').evaluate(element => element.getBoundingClientRect().width);
+  assert.ok(figure > 620, `the figure is ${figure} wide`);
+});
+
 test('Back and forward walk through the views', async t => {
   const page = await open(t, await serve(t, webFolder));
   await ready(page);

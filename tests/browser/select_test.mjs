@@ -80,6 +80,42 @@ test('The first example is a key that LayerNorm frees; in the plane the page say
   assert.deepEqual(page.problems, []);
 });
 
+test('As the page opens no key and no query covers another, and words explain the marks, in space as in the plane', async t => {
+  for (const [width, apart] of [[1280, 30], [390, 40]]) { // units of the figure; on a small screen its points are larger
+    const page = await select(t, '#select', { width });
+    const places = await page.locator('.handle').evaluateAll(handles => handles.map(handle => handle.getAttribute('transform').match(/-?[\d.]+/g).slice(0, 2).map(Number)));
+    assert.equal(places.length, 6);
+    places.forEach((one, i) => places.slice(0, i).forEach((other, j) =>
+      assert.ok(Math.hypot(one[0] - other[0], one[1] - other[1]) >= apart, `points ${j + 1} and ${i + 1} at ${other} and ${one}`)));
+    assert.equal(await text(page, 'caption'),
+      'A dashed ring: unselectable. A thin ring: Key 2, which is chosen. Dashed lines lead to the keys of which Key 2 is a mixture. ' +
+      'Drag the ground to turn the view, drag a point to move it in the plane of the screen.');
+    await page.getByTestId('scaling').check();
+    assert.match(await text(page, 'caption'), /^Numbered points are the keys before the norm, small ones after it.* A thin ring/);
+    assert.doesNotMatch(await text(page, 'caption'), /[Dd]ashed/);
+    await page.getByTestId('preset').selectOption('neighbour');
+    assert.match(await text(page, 'caption'), /^A thin ring: Key 3, which is chosen\. The dotted line is a query that selects Key 3\.$/);
+  }
+});
+
+test('Keys tied up to rounding are so in sentence, tiles, ring, labels and caption; a label stands where the norm put its keys', async t => {
+  const page = await select(t);
+  for (const half of ['projection', 'scaling']) await page.getByTestId(half).check();
+  assert.match(await text(page, 'summary'), /^Key 1, Key 2, Key 3 and 2 more are tied up to rounding/);
+  assert.equal(await text(page, 'count-tied-up-to-rounding'), '5');
+  for (const kind of ['selectable', 'tied', 'unselectable']) assert.equal(await text(page, `count-${kind}`), '0', kind);
+  assert.equal(await page.locator('.arc:not(.rounding)').count(), 0);
+  for (const name of await page.locator('.arc-name').allTextContents()) assert.match(name, /≈/);
+  const labels = await page.locator('.tie-name').evaluateAll(names => names.map(name => [name.textContent, name.getBoundingClientRect().toJSON()]));
+  assert.deepEqual(labels.flatMap(([words]) => words.match(/^[\d, ]+/)[0].split(', ')).sort(), ['1', '2', '3', '4', '5']);
+  labels.forEach(([words, one], i) => labels.slice(0, i).forEach(([, other]) =>
+    assert.ok(one.right <= other.left || other.right <= one.left || one.bottom <= other.top + 3 || other.bottom <= one.top + 3, words)));
+  const point = await page.locator('.normed').first().boundingBox(), label = labels.find(([words]) => /^1\b/.test(words))[1];
+  assert.ok(Math.abs(point.y - label.y) < 60 && Math.abs(point.x + point.width / 2 - label.x - label.width / 2) < 10);
+  assert.match(await text(page, 'caption'), /filled, or hollow if unselectable\. A dotted ring: tied\. A pale part/);
+  assert.equal(await page.locator('.normed[fill="var(--ground)"]').count(), 0); // so hollow none is
+});
+
 test('Lengthening Key 3 makes Key 2 unselectable, and scaling restores it', async t => {
   const page = await select(t);
   assert.equal(await text(page, 'verdict-2'), 'selectable');
@@ -130,6 +166,53 @@ test('In space every step of a turn, and of a key that is dragged, is drawn anew
     t.diagnostic(`median frame while ${name}: ${(await medianFrame(page)).toFixed(1)} ms`);
   }
   assert.deepEqual(page.problems, []);
+});
+
+test('In space a region of directions has the number of its key and a border, since colours repeat after seven keys', async t => {
+  const keys = '1,0,0.2;0.1,0.1,0.1;0.3,-1,0.5;0,0.2,1.2;-1,-0.5,-0.3;0.7,0.7,-0.7;-0.2,-0.3,-1.3;-0.9,0.3,0.9;1.1,-0.8,-0.5;0.1,1.3,0.6';
+  const page = await select(t, `#select?keys=${keys}&query=1,0.3,0.2`);
+  assert.equal(await text(page, 'verdict-2'), 'unselectable');
+  const seen = new Set();
+  await page.getByTestId('figure').focus();
+  for (let turn = 0; turn < 13; ++turn) {
+    const numbers = await page.locator('.region-name').allTextContents();
+    assert.ok(numbers.length >= 4 && new Set(numbers).size === numbers.length, String(numbers));
+    numbers.forEach(number => seen.add(number));
+    await page.keyboard.press('Shift+ArrowRight');
+  }
+  assert.ok(seen.has('9') && seen.has('10') && !seen.has('2'), [...seen].join());
+  // A number stands in the colour of its key.
+  const wrong = await page.evaluate(() => {
+    const picture = document.querySelector('[data-testid=sphere]'), label = document.querySelector('.region-name');
+    const key = document.querySelector(`[data-testid=key-${label.textContent}] circle[stroke-width="2.5"]`);
+    const at = ['x', 'y'].map(name => label[name].baseVal[0].value - picture[name].baseVal.value);
+    return new Promise(resolve => {
+      const image = new Image();
+      image.onload = () => {
+        const canvas = document.createElement('canvas');
+        canvas.width = canvas.height = 116;
+        const context = canvas.getContext('2d');
+        context.drawImage(image, 0, 0, 116, 116);
+        const [r, g, b] = context.getImageData(at[0], at[1] - 4, 1, 1).data;
+        const colour = getComputedStyle(key).stroke.match(/\d+/g).map(Number);
+        resolve([r - colour[0], g - colour[1], b - colour[2]]);
+      };
+      image.src = picture.href.baseVal;
+    });
+  });
+  assert.ok(wrong.every(difference => Math.abs(difference) < 4), String(wrong));
+});
+
+test('An arrow key turns the view, and with Shift as far as five', async t => {
+  const page = await select(t, '#select');
+  const places = () => page.locator('.handle.key').evaluateAll(keys => keys.map(key => key.getAttribute('transform')));
+  const start = await places();
+  await page.getByTestId('figure').focus();
+  for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowRight');
+  const five = await places();
+  assert.notDeepEqual(five, start);
+  await page.keyboard.press('Shift+ArrowLeft');
+  assert.deepEqual(await places(), start);
 });
 
 test('In space, LayerNorm restores what the long key hid', async t => {
@@ -192,7 +275,7 @@ const presets = {
   majority: { selectable: 4, tied: 0, unselectable: 0 },
   edge: { selectable: 3, tied: 1, unselectable: 0 },
   equal: { selectable: 2, tied: 2, unselectable: 0 },
-  zero: { selectable: 3, tied: 0, unselectable: 1 },
+  zero: { selectable: 0, 'tied-up-to-rounding': 4, unselectable: 0 }, // a key just beside 0 would be on the circle
   one: { selectable: 1, tied: 0, unselectable: 0 },
 };
 test('Every example shows the fact it tells', async t => {
@@ -299,6 +382,12 @@ test('Bounds and doubts are named: the depth of an unselectable key, the sign be
   assert.equal((await titles())[1], 'key after the norm');
 });
 
+test('A certificate in the table is a cell like the others: the bar of the explanation is not drawn there', async t => {
+  const page = await select(t);
+  const bars = await page.locator('.select-table td').evaluateAll(cells => [...new Set(cells.map(cell => getComputedStyle(cell).borderLeftWidth))]);
+  assert.deepEqual(bars, ['0px']);
+});
+
 for (const width of [1280, 1200, 1190, 1000, 390]) {
   test(`At a width of ${width} nothing sticks out and no number wraps`, async t => {
     const page = await select(t, '#select?keys=0,0;100,100&query=100,100&temperature=0.05', { width });
@@ -315,6 +404,17 @@ for (const width of [1280, 1200, 1190, 1000, 390]) {
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   });
 }
+
+test('On a small screen the slider, the figure and the sentence share it', async t => {
+  for (const hash of ['#select', plane]) {
+    const page = await select(t, hash, { width: 390, height: 844 });
+    const ends = await page.evaluate(() => ['figure', 'magnitude', 'summary'].map(id => document.querySelector(`[data-testid=${id}]`).getBoundingClientRect()).flatMap(box => [box.top, box.bottom]));
+    assert.ok(Math.max(...ends) - Math.min(...ends) < 700, `${hash}: ${ends}`);
+    const figure = await page.getByTestId('figure').boundingBox();
+    assert.ok(figure.width > 300 && figure.height > 300);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }
+});
 
 test('Copy link puts the address on the clipboard', async t => {
   const page = await select(t, plane, { permissions: ['clipboard-read', 'clipboard-write'] });

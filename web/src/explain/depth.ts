@@ -11,7 +11,8 @@ import { bold, formula, identifier, m, number, operator, power, row, sub } from 
 import { coalesced, lab, paragraph, type Section } from './section';
 
 const tokens = 16,
-  layers = 40;
+  layers = 40,
+  round = 7; // tokens drawn as discs, the others as squares
 
 interface Passed {
   measures: Record<string, Float64Array>;
@@ -101,6 +102,11 @@ export const collapse: Section = {
     );
     figure.append(
       html('div', { class: 'two-figures' }, ...sides.map(side => side.element)),
+      html(
+        'p',
+        { class: 'note', 'data-testid': 'collapse-marks' },
+        `A disc is one of tokens 1 to ${round}, a square one of ${round + 1} to ${tokens}, since colours repeat; the thread behind it comes from where it was a layer before.`,
+      ),
       html('div', { class: 'under' }, play.element, verdict, chart.element),
     );
 
@@ -144,7 +150,7 @@ export const collapse: Section = {
               colour: colour(i),
               label: `token ${i + 1}`,
               radius: 5.5,
-              shape: i >= 7 ? ('square' as const) : ('round' as const),
+              shape: i >= round ? ('square' as const) : ('round' as const),
               trail: layer > 0 ? [at(layer - 1, i)] : [],
             })),
           },

@@ -107,6 +107,10 @@ const view: View = {
     function mountAll(): void {
       for (const frame of frames) mount(frame);
     }
+    function printed(): void {
+      mountAll();
+      redraw();
+    }
     function go(id: string): void {
       const index = sections.findIndex(section => section.id === id);
       if (index < 0) return;
@@ -143,7 +147,8 @@ const view: View = {
     themed.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
     dark.addEventListener('change', redraw);
     addEventListener('resize', resized);
-    addEventListener('beforeprint', mountAll);
+    addEventListener('beforeprint', printed);
+    addEventListener('afterprint', redraw);
     state.onChange(() => go(state.get('section', '')));
     go(state.get('section', ''));
     return () => {
@@ -151,7 +156,8 @@ const view: View = {
       themed.disconnect();
       dark.removeEventListener('change', redraw);
       removeEventListener('resize', resized);
-      removeEventListener('beforeprint', mountAll);
+      removeEventListener('beforeprint', printed);
+      removeEventListener('afterprint', redraw);
       cancelAnimationFrame(asked);
       for (const each of mounted.values()) each.remove?.();
     };

@@ -249,8 +249,16 @@ function way(spec: Way): Section {
     title: spec.title,
     mount({ words: text, figure }, context) {
       const { core } = context;
-      const setting: Setting = { keys: spaceKeys, query: [0.55, -0.55, 0.63], projected: 0, scaled: 0 };
-      const space = createSpace(core, { id: spec.id, label: spec.label, winners: true });
+      const setting: Setting = { keys: spaceKeys, query: [0.5, -0.72, -0.48], projected: 0, scaled: 0 };
+      const space = createSpace(core, {
+        id: spec.id,
+        label: spec.label,
+        winners: true,
+        query: direction => {
+          setting.query = direction;
+          update();
+        },
+      });
       const verdict = verdictLine(`${spec.id}-verdict`),
         rows = table(count, spec.id),
         proof = certificate(hidden, `${spec.id}-certificate`),
@@ -269,7 +277,7 @@ function way(spec: Way): Section {
       text.append(...spec.text(live));
       figure.append(
         space.element,
-        html('div', { class: 'under' }, scrub.element, verdict.element, proof.element, rows.element),
+        html('div', { class: 'under' }, scrub.element, verdict.element, space.marks, proof.element, rows.element),
       );
       function redraw(): void {
         const stage = stageOf(core, setting);

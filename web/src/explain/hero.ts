@@ -129,7 +129,7 @@ export function mountHero(root: HTMLElement, { core, still }: Context): Mounted 
       'div',
       { class: 'hero-figure' },
       space.element,
-      html('div', { class: 'under' }, verdict.element, weights.element),
+      html('div', { class: 'under' }, verdict.element, weights.element, space.marks),
     ),
     html('div', { class: 'hero-proof' }, proof.element),
   );

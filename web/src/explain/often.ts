@@ -66,6 +66,7 @@ export const often: Section = {
       'aria-label': 'One draw of the chosen cell',
       'data-testid': 'often-draw',
     });
+    const marks = html('p', { class: 'note', 'data-testid': 'often-marks' });
     const norms = segments(
       'often-norm',
       'Keys',
@@ -109,7 +110,12 @@ export const often: Section = {
       lab('#select', 'Decide keys of your own in the Lab'),
     );
     figure.append(
-      html('div', { class: 'two-figures' }, map, html('div', { class: 'cloud-room' }, cloud, about, next)),
+      html(
+        'div',
+        { class: 'two-figures' },
+        html('div', {}, map, marks),
+        html('div', { class: 'cloud-room' }, cloud, about, next),
+      ),
       html('div', { class: 'under' }, told),
     );
 
@@ -245,6 +251,10 @@ export const often: Section = {
         (rounding > 0 ? ` ${rounding} of these ${cell.unselectable} keys are tied up to rounding.` : '');
     }
     function show(): void {
+      marks.textContent =
+        reading === 'fraction'
+          ? `In a cell: how many per cent of the keys of ${draws} draws are hidden.`
+          : `In a cell: how many per cent of ${draws} draws have a hidden key.`;
       drawMap();
       drawCloud();
       tell();

@@ -2,7 +2,7 @@
 import { html, scrolling } from '../kit/elements';
 import { shown, vector } from '../views/select_table';
 import { scaled } from '../views/select_model';
-import { column, formula, keySymbol, number, operator, ofKey, row, scoreSymbol, sum } from './math';
+import { column, fenced, formula, keySymbol, number, operator, ofKey, row, scoreSymbol, sum, written } from './math';
 import { headline, nameOf, stateOf, type Stage } from './stage';
 
 export interface Part {
@@ -105,6 +105,21 @@ export function verdictLine(testid: string): Part {
   };
 }
 
+// Weights to three decimals that sum to 1 as they are written: those that rounding down took most from get the rest.
+function writtenWeights(weights: number[]): number[] {
+  const parts = weights.map(weight => Math.floor(1000 * weight + 1e-9));
+  const short = 1000 - parts.reduce((sum, part) => sum + part, 0);
+  weights
+    .map((weight, i) => ({ i, lost: 1000 * weight - parts[i]! }))
+    .sort((a, b) => b.lost - a.lost)
+    .slice(0, Math.max(0, short))
+    .forEach(({ i }) => ++parts[i]!);
+  return parts.map(part => part / 1000);
+}
+const weightOf = (weight: number): MathMLElement => number(weight.toFixed(3));
+const factor = (value: number): MathMLElement =>
+  written(value).startsWith('−') ? fenced('(', number(value), ')') : number(value);
+
 // Why key `key` has its verdict: a mixture of others, or a query that puts it on top.
 export function certificate(key: number, testid: string): Part {
   const element = html('div', { class: 'certificate', 'data-testid': testid });
@@ -114,6 +129,8 @@ export function certificate(key: number, testid: string): Part {
       const { verdict, robust, cover, witness, margin } = set.keys[key]!;
       element.dataset.state = stateOf(set.keys[key]!);
       if (verdict === 'unselectable' && cover.length > 0) {
+        // What is written is rounded, so ≈: whoever computes with it arrives there up to the last digit.
+        const weights = writtenWeights(cover.map(term => term.weight));
         const highest = scores.indexOf(Math.max(...scores));
         const spoken = cover.map(term => `${shown(term.weight)} times ${nameOf(term.index)}`).join(' plus ');
         element.replaceChildren(
@@ -126,29 +143,29 @@ export function certificate(key: number, testid: string): Part {
             `${nameOf(key)} is ${spoken}`,
             row(
               keySymbol(key),
-              operator('='),
-              ...sum(cover.map(term => row(number(term.weight), keySymbol(term.index)))),
+              operator('≈'),
+              ...sum(cover.map((term, i) => row(weightOf(weights[i]!), keySymbol(term.index)))),
             ),
           ),
           formula(
             'the same with coordinates',
             row(
               column(key, keys[key]!),
-              operator('='),
-              ...sum(cover.map(term => row(number(term.weight), column(term.index, keys[term.index]!)))),
+              operator('≈'),
+              ...sum(cover.map((term, i) => row(weightOf(weights[i]!), column(term.index, keys[term.index]!)))),
             ),
           ),
           formula(
             `so its score is the same mixture, ${shown(scores[key]!)}`,
             row(
               scoreSymbol(key),
-              operator('='),
+              operator('≈'),
               ...sum(
-                cover.map(term =>
-                  row(number(term.weight), operator('·'), ofKey(term.index, number(scores[term.index]!))),
+                cover.map((term, i) =>
+                  row(weightOf(weights[i]!), operator('·'), ofKey(term.index, factor(scores[term.index]!))),
                 ),
               ),
-              operator('='),
+              operator('≈'),
               ofKey(key, number(scores[key]!)),
             ),
           ),

@@ -15,6 +15,7 @@ const ones: Vector = [1, 1, 1];
 
 export interface SpaceView {
   element: HTMLElement;
+  marks: HTMLElement; // what the signs of the figure mean
   draw(stage: Stage, look: Look): void;
 }
 export interface Look {
@@ -27,7 +28,7 @@ export interface Look {
 interface SpaceOptions {
   id: string;
   label: string;
-  query?: (direction: number[]) => void; // the reader turns the query; none: it is not shown
+  query: (direction: number[]) => void; // the reader turns the query
   winners?: boolean; // with the sphere of directions
 }
 
@@ -94,7 +95,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
     ground,
     middle,
     points,
-    options.query ? tip : null,
+    tip,
   );
   onRotate(figure, camera, () => redraw());
 
@@ -123,6 +124,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
   };
 
   const canvas = html('canvas', { class: 'winners', 'aria-hidden': 'true' });
+  const regionNames = svg('g');
   const dot = svg('circle', {
     class: 'direction',
     tabindex: '0',
@@ -135,7 +137,8 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
     'svg',
     { viewBox: '-106 -106 212 212', class: 'globe', role: 'group', 'aria-label': 'Who wins in each direction' },
     svg('circle', { r: 100, class: 'globe-edge' }),
-    options.query ? dot : null,
+    regionNames,
+    dot,
   );
   const owners = html('p', { class: 'note owners', 'data-testid': `${options.id}-owners` });
   const directions = html(
@@ -153,7 +156,7 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
   );
 
   function tellQuery(direction: number[]): void {
-    options.query?.([...stretched(direction, 1)]);
+    options.query([...stretched(direction, 1)]);
   }
   function dragging(target: Element, move: (event: PointerEvent, last: { x: number; y: number }) => void): void {
     let last: { x: number; y: number } | undefined;
@@ -172,29 +175,27 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
     });
     for (const end of ['pointerup', 'pointercancel']) target.addEventListener(end, () => (last = undefined));
   }
-  if (options.query) {
-    dragging(tip, (event, last) => {
-      const radius = (figure.clientWidth / size) * unit * queryLength;
-      tellQuery(
-        turned(camera, current!.look.query, (event.clientX - last.x) / radius, -(event.clientY - last.y) / radius),
-      );
-    });
-    // The dot follows the pointer over the near half; beyond the rim it goes round.
-    dragging(dot, event => {
-      const box = globe.getBoundingClientRect(),
-        r = (box.width / 212) * 100;
-      const x = (event.clientX - box.left - box.width / 2) / r,
-        y = -(event.clientY - box.top - box.height / 2) / r,
-        out = Math.hypot(x, y);
-      const far = Math.min(1.999, out);
-      const depth = far <= 1 ? Math.sqrt(1 - far * far) : -Math.sqrt(1 - (2 - far) ** 2);
-      const flat = far <= 1 ? far : 2 - far;
-      tellQuery([...unproject(camera, [(x / (out || 1)) * flat, (y / (out || 1)) * flat, depth])]);
-    });
-    const turn = (right: number, up: number): void => tellQuery(turned(camera, current!.look.query, right, up));
-    onArrows(tip, turn);
-    onArrows(dot, turn);
-  }
+  dragging(tip, (event, last) => {
+    const radius = (figure.clientWidth / size) * unit * queryLength;
+    tellQuery(
+      turned(camera, current!.look.query, (event.clientX - last.x) / radius, -(event.clientY - last.y) / radius),
+    );
+  });
+  // The dot follows the pointer over the near half; beyond the rim it goes round.
+  dragging(dot, event => {
+    const box = globe.getBoundingClientRect(),
+      r = (box.width / 212) * 100;
+    const x = (event.clientX - box.left - box.width / 2) / r,
+      y = -(event.clientY - box.top - box.height / 2) / r,
+      out = Math.hypot(x, y);
+    const far = Math.min(1.999, out);
+    const depth = far <= 1 ? Math.sqrt(1 - far * far) : -Math.sqrt(1 - (2 - far) ** 2);
+    const flat = far <= 1 ? far : 2 - far;
+    tellQuery([...unproject(camera, [(x / (out || 1)) * flat, (y / (out || 1)) * flat, depth])]);
+  });
+  const turn = (right: number, up: number): void => tellQuery(turned(camera, current!.look.query, right, up));
+  onArrows(tip, turn);
+  onArrows(dot, turn);
 
   function drawGround(look: Look): SVGElement[] {
     const pieces: SVGElement[] = [];
@@ -243,11 +244,9 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
           svg('circle', { cx: x, cy: y, r: 3.5, class: 'was', stroke: keyColour(i) }),
         );
       });
-    if (options.query) {
-      const [x1, y1] = place([0, 0, 0]),
-        [x2, y2] = place(stretched(look.query, queryLength));
-      pieces.push(svg('line', { x1, y1, x2, y2, class: 'query-line' }));
-    }
+    const [x1, y1] = place([0, 0, 0]),
+      [x2, y2] = place(stretched(look.query, queryLength));
+    pieces.push(svg('line', { x1, y1, x2, y2, class: 'query-line' }));
     return pieces;
   }
 
@@ -261,51 +260,75 @@ export function createSpace(core: Core, options: SpaceOptions): SpaceView {
       });
   }
 
+  const marks = html('p', { class: 'note', 'data-testid': `${options.id}-marks` });
+  function explainMarks({ set }: Stage, look: Look): void {
+    const states = set.keys.map(stateOf);
+    marks.textContent = [
+      'A disc: a key that can be selected.',
+      states.includes('unselectable') ? 'A dashed ring: one that cannot.' : '',
+      states.some(state => state.startsWith('tied')) ? 'A disc in a dotted ring: tied.' : '',
+      set.keys[hidden]!.cover.length > 0 ? `Dotted lines: to the keys of which ${nameOf(hidden)} is a mixture.` : '',
+      look.moved ? 'A small ring: where a key was before.' : '',
+      'Grey lines: the hull; the dashed line: along 1.',
+    ]
+      .filter(Boolean)
+      .join(' ');
+  }
+
   function redraw(): void {
     if (!current) return;
     const { stage, look } = current;
+    explainMarks(stage, look);
     ground.replaceChildren(...drawGround(look));
     middle.replaceChildren(...drawMiddle(stage, look));
     points.replaceChildren(...drawPoints(stage));
-    if (options.query) {
-      const [x, y] = place(stretched(look.query, queryLength)),
-        angle = (Math.atan2(y - centre, x - centre) * 180) / Math.PI;
-      tip.setAttribute('transform', `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
-      tip.replaceChildren(
-        svg('circle', { r: 20, class: 'grip' }),
-        svg('path', { d: 'M10 0L-9 -8L-5 0L-9 8Z', transform: `rotate(${angle.toFixed(0)})`, class: 'arrow' }),
-        svg('text', { x: 9, y: -10, class: 'query-name' }, 'q'),
-      );
-      const [right, up, depth] = project(camera, stretched(look.query, 1));
-      dot.setAttribute('cx', (100 * right).toFixed(1));
-      dot.setAttribute('cy', (-100 * up).toFixed(1));
-      dot.setAttribute('r', depth >= 0 ? '9' : '6');
-      dot.classList.toggle('behind', depth < 0);
-      const winner = stage.ranks.indexOf(1);
-      const told = `${nameOf(winner)} wins; ${nameOf(hidden)} has rank ${stage.ranks[hidden]} of ${stage.ranks.length}`;
-      for (const handle of [tip, dot]) {
-        handle.setAttribute('aria-valuemax', String(stage.ranks.length));
-        handle.setAttribute('aria-valuenow', String(stage.ranks[hidden]));
-        handle.setAttribute('aria-valuetext', told);
-      }
+    const [x, y] = place(stretched(look.query, queryLength)),
+      angle = (Math.atan2(y - centre, x - centre) * 180) / Math.PI;
+    tip.setAttribute('transform', `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+    tip.replaceChildren(
+      svg('circle', { r: 20, class: 'grip' }),
+      svg('path', { d: 'M10 0L-9 -8L-5 0L-9 8Z', transform: `rotate(${angle.toFixed(0)})`, class: 'arrow' }),
+      svg('text', { x: 9, y: -10, class: 'query-name' }, 'q'),
+    );
+    const [right, up, depth] = project(camera, stretched(look.query, 1));
+    dot.setAttribute('cx', (100 * right).toFixed(1));
+    dot.setAttribute('cy', (-100 * up).toFixed(1));
+    dot.setAttribute('r', depth >= 0 ? '9' : '6');
+    dot.classList.toggle('behind', depth < 0);
+    const winner = stage.ranks.indexOf(1);
+    const told = `${nameOf(winner)} wins; ${nameOf(hidden)} has rank ${stage.ranks[hidden]} of ${stage.ranks.length}`;
+    for (const handle of [tip, dot]) {
+      handle.setAttribute('aria-valuemax', String(stage.ranks.length));
+      handle.setAttribute('aria-valuenow', String(stage.ranks[hidden]));
+      handle.setAttribute('aria-valuetext', told);
     }
     if (options.winners) {
-      paintWinners(
+      const regions = paintWinners(
         core,
         canvas,
         camera,
         stage.keys,
         stage.keys.map((_, i) => keyColour(i)),
       );
+      regionNames.replaceChildren(
+        ...regions.map(({ key, x, y }) =>
+          svg(
+            'text',
+            { x: 100 * x, y: 6 - 100 * y, class: 'region-name', 'text-anchor': 'middle', 'data-key': String(key + 1) },
+            String(key + 1),
+          ),
+        ),
+      );
       owners.textContent =
         stage.set.keys[hidden]!.verdict === 'selectable'
           ? `${nameOf(hidden)} owns directions now. Turn the query there.`
-          : `No direction has the colour of ${nameOf(hidden)}, also not on the far side: turn it and look.`;
+          : `No direction has the colour of ${nameOf(hidden)}, also not on the far side: turn the view and look.`;
     }
   }
 
   return {
     element,
+    marks,
     draw(stage, look) {
       current = { stage, look };
       redraw();

@@ -186,7 +186,8 @@ export const majority: Section = {
             title: 'Training loss',
             scale: 'linear',
             low: 0,
-            high: 3,
+            high: 6, // where an untrained model may begin: pressing Train leaves the axis as it is
+            ticks: [0, 1, 2, 3, 4, 5, 6],
             height: 150,
             series: series(1),
             marks: marks(published.losses),
@@ -216,7 +217,7 @@ export const majority: Section = {
               const last = rows[r]?.at(-1);
               return (
                 last &&
-                `${norm}: ${Number.isNaN(last[1]!) ? '' : `loss ${last[1]!.toFixed(2)}, `}queries ${last[5]!.toFixed(0)}° from 1`
+                `${names[norm]}: ${Number.isNaN(last[1]!) ? '' : `loss ${last[1]!.toFixed(2)}, `}queries ${last[5]!.toFixed(0)}° from 1`
               );
             })
             .join('; ') +

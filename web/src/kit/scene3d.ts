@@ -54,6 +54,7 @@ export function onRotate(element: SVGElement, camera: Camera, redraw: () => void
     const step = steps[event.key];
     if (!step || event.target !== element) return;
     event.preventDefault();
-    turn(...step);
+    const times = event.shiftKey ? 5 : 1;
+    turn(times * step[0], times * step[1]);
   });
 }

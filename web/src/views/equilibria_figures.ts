@@ -183,6 +183,7 @@ function legend(drawing: SVGElement, entries: [SVGElement, string][], width: num
 
 const band = (colour: string): SVGElement =>
   svg('path', { d: 'M0 0h18', stroke: colour, 'stroke-width': 9, 'stroke-opacity': 0.7 });
+const dot = (fill: string, stroke = 'none'): SVGElement => svg('circle', { cx: 10, cy: 0, r: 5, fill, stroke });
 const thread = (which: number): SVGElement =>
   svg('path', {
     d: 'M0 0h18',
@@ -260,6 +261,7 @@ export function drawCircle(
       [band(collapsedColour), 'to C: collapse'],
       [thread(0), 'token 1'],
       [thread(1), 'token 2'],
+      [dot('currentColor'), `after ${steps} layers; further in is later`],
     ],
     size,
     size + 8,
@@ -396,6 +398,7 @@ export function drawMap(
     svg('circle', { cx: 10, cy: 0, r: 5, fill: 'white', stroke: 'black', 'stroke-width': 2 }),
     'the start',
   ]);
+  entries.push([dot('black', 'currentColor'), 'the end']);
   legend(drawing, entries, size, size + 8);
   drawing.style.cursor = 'crosshair';
   drawing.addEventListener('click', event => {

@@ -87,7 +87,7 @@ const view: View = {
       'Training on the majority task',
       'One layer of attention in 3 dimensions learns to name the most frequent token of a sequence. To weigh all tokens alike, a query must score ' +
         'all keys alike: with the projection of LayerNorm, keys lie in the plane orthogonal to 1, and queries tend to 1. The training runs here, in the page. ' +
-        'In 3 dimensions, where keys can be seen, the projection leaves 2 to them, which costs loss: rmsnorm ends ahead.',
+        'In 3 dimensions, where keys can be seen, the projection leaves 2 to them; who ends ahead is said when a training is done.',
     );
     summary.before(
       html(
@@ -446,8 +446,18 @@ const view: View = {
             return `${run.norm}: ${Number.isNaN(last[1]!) ? '' : `loss ${last[1]!.toFixed(3)}, `}accuracy ${(100 * last[3]!).toFixed(0)} %, queries ${last[5]!.toFixed(0)}° from 1`;
           })
           .join('; ') +
-        '.'
+        '.' +
+        ahead()
       );
+    }
+
+    // Who has the lower loss in the end, as far as the digits shown tell.
+    function ahead(): string {
+      if (!latest?.done || latest.runs.length !== 2) return '';
+      const [one, other] = latest.runs.map((run, r) => ({ norm: run.norm, loss: rows[r]!.at(-1)![1]! }));
+      if (!Number.isFinite(one!.loss) || !Number.isFinite(other!.loss)) return '';
+      if (one!.loss.toFixed(3) === other!.loss.toFixed(3)) return ' They end level.';
+      return ` ${(one!.loss < other!.loss ? one! : other!).norm} ends ahead, with the lower training loss.`;
     }
 
     // inPassing: a sentence among many, read aloud only if the last one is long enough ago.

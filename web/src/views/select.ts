@@ -7,10 +7,11 @@ import { download, downloadSvg } from '../kit/download';
 import { colour } from '../kit/palette';
 import { html, svg } from '../kit/elements';
 import type { View } from '../view';
-import { createFigure } from './select_figure';
+import { createFigure, legendOf } from './select_figure';
 import { decideFile, drawShadow, readKeys, type FileAnswer, type FileKeys } from './select_file';
 import {
   compute,
+  countsOf,
   fileLabel,
   fromFile,
   labelOf,
@@ -207,7 +208,7 @@ const view: View = {
 
     const magnitudeBox = html(
       'div',
-      { class: 'controls' },
+      { class: 'controls magnitude' },
       magnitude.element,
       html('div', { class: 'buttons' }, add, remove),
     );
@@ -312,15 +313,16 @@ const view: View = {
     }
 
     function showCounts(set: KeySet): void {
+      const told = countsOf(set);
       counts.replaceChildren(
-        ...(['selectable', 'tied', 'unselectable', 'undecided'] as const)
-          .filter(kind => kind !== 'undecided' || set.counts[kind] > 0)
+        ...(['selectable', 'tied', 'unselectable', 'tied up to rounding', 'undecided'] as const)
+          .filter(kind => (kind !== 'undecided' && kind !== 'tied up to rounding') || told[kind] > 0)
           .map(kind =>
             html(
               'div',
-              { class: kind },
+              { class: kind.replaceAll(' ', '-') },
               html('dt', {}, kind),
-              html('dd', { 'data-testid': `count-${kind}` }, String(set.counts[kind])),
+              html('dd', { 'data-testid': `count-${kind.replaceAll(' ', '-')}` }, String(told[kind])),
             ),
           ),
       );
@@ -394,10 +396,7 @@ const view: View = {
       answer = compute(core, setting);
       if (figure.element.parentNode !== drawing) drawing.replaceChildren(figure.element, caption);
       figure.draw(setting, answer);
-      caption.textContent =
-        setting.d === 2
-          ? 'Dashed: unselectable. With a norm, hollow points are the keys before it and filled ones after.'
-          : 'Drag the ground to turn the view, drag a point to move it in the plane of the screen.';
+      caption.textContent = legendOf(setting, answer);
       dimension.show(String(setting.d));
       const matching = fromFile(setting) ? undefined : presetOf(setting.keys); // an example's text speaks of Key 1, not of key 0
       preset.show(matching?.id ?? '');

@@ -29,6 +29,34 @@ export interface Figure {
 // Black where white would be hard to read; the last colour is the ink itself.
 const onColour = ['#fff', '#fff', '#fff', '#111', '#111', '#111', 'var(--ground)'];
 
+// What the marks of the figure mean; only of those that are drawn.
+export function legendOf(setting: Setting, { set }: Answer): string {
+  const chosen = labelOf(setting, setting.chosen),
+    verdict = set.keys[setting.chosen]!,
+    changed = setting.projection || setting.scaling;
+  return [
+    changed
+      ? 'Numbered points are the keys before the norm, small ones after it: filled, or hollow if unselectable.'
+      : '',
+    set.keys.some(key => stateOf(key) === 'unselectable') ? 'A dashed ring: unselectable.' : '',
+    set.keys.some(key => stateOf(key).startsWith('tied')) ? 'A dotted ring: tied.' : '',
+    setting.d === 2 && set.keys.some(key => stateOf(key) === 'tied up to rounding')
+      ? 'A pale part of the great ring (≈) goes to these keys by rounding alone.'
+      : '',
+    `A thin ring: ${chosen}, which is chosen.`,
+    verdict.cover.length > 0 ? `Dashed lines lead to the keys of which ${chosen} is a mixture.` : '',
+    verdict.verdict === 'selectable' && setting.d === 2 && set.keys.length > 1
+      ? `The dotted line is a query that selects ${chosen}.`
+      : '',
+    setting.d === 3 && set.keys.some(key => key.verdict === 'tied')
+      ? 'Grey on the small sphere: several keys share the highest score.'
+      : '',
+    setting.d === 3 ? 'Drag the ground to turn the view, drag a point to move it in the plane of the screen.' : '',
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
 const pad = (point: readonly number[]): Vector => [point[0] ?? 0, point[1] ?? 0, point[2] ?? 0];
 
 export function createFigure(core: Core, handlers: Handlers): Figure {
@@ -50,7 +78,8 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     middle,
     front,
   );
-  const camera: Camera = { azimuth: -0.15, elevation: 0.3 };
+  // From here no key of the first example covers another, nor its query any.
+  const camera: Camera = { azimuth: 0.55, elevation: 0.3 };
   let handles: SVGGElement[] = [];
   let current: { setting: Setting; answer: Answer } | undefined;
   let extent = 0,
@@ -197,7 +226,55 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     return drawn;
   }
 
-  function drawFan(setting: Setting, { arcs }: Answer): SVGElement[] {
+  // The keys at the place of `key` after the norm, as far as rounding lets anyone tell.
+  const together = (answer: Answer, key: number): number[] =>
+    answer.normed.flatMap((other, i) =>
+      stateOf(answer.set.keys[i]!) === stateOf(answer.set.keys[key]!) &&
+      other.every((value, c) => Math.abs(value - answer.normed[key]![c]!) <= 1e-9 * extent)
+        ? [i]
+        : [],
+    );
+
+  // Who is tied, once for each place, where no other such words stand.
+  function drawTies(setting: Setting, answer: Answer): SVGElement[] {
+    const drawn: SVGElement[] = [],
+      taken = [...setting.keys, setting.query].map(point => {
+        const [x, y] = screen(point);
+        return { x, y: y + 4, width: 32, height: 32 };
+      });
+    answer.set.keys.forEach((key, i) => {
+      const state = stateOf(key),
+        keys = together(answer, i);
+      if (!state.startsWith('tied') || keys[0] !== i) return;
+      const [x, y] = screen(answer.normed[i]!),
+        changed = setting.projection || setting.scaling,
+        named = keys.map(other => numberOf(setting, other)).join(', '),
+        words = `${named}: ${state}`,
+        width = 6.6 * words.length;
+      if (changed)
+        drawn.push(...keys.map(other => svg('circle', { cx: x, cy: y, r: 11, class: 'tie', stroke: colour(other) })));
+      const left = Math.max(width / 2, Math.min(size - width / 2, x)),
+        height = 14;
+      const free = [27, -18, 43, -34, 59, -50, 75, -66].find(step =>
+        taken.every(
+          other =>
+            Math.abs(other.y - y - step) >= (other.height + height) / 2 ||
+            Math.abs(other.x - left) >= (other.width + width) / 2,
+        ),
+      );
+      const at = { x: left, y: y + (free ?? 27), width, height };
+      taken.push(at);
+      drawn.push(svg('text', { x: at.x, y: at.y, class: 'axis-name tie-name', 'text-anchor': 'middle' }, words));
+    });
+    return drawn;
+  }
+
+  function drawFan(setting: Setting, answer: Answer): SVGElement[] {
+    // What rounding alone awards is shared by all the keys it might have been awarded to.
+    const arcs = answer.arcs.map(arc => {
+      const rounding = arc.keys.some(key => stateOf(answer.set.keys[key]!) === 'tied up to rounding');
+      return { ...arc, rounding, keys: rounding ? together(answer, arc.keys[0]!) : arc.keys };
+    });
     const drawn: SVGElement[] = [
       svg('path', { d: arcPath(centre, centre, ringInner, ringOuter, 0, 2 * Math.PI), class: 'ring' }),
     ];
@@ -207,7 +284,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         const title = svg(
           'title',
           {},
-          `${labelOf(setting, key)} wins here${arc.keys.length > 1 ? ', together with equal keys' : ''}`,
+          `${labelOf(setting, key)} wins here${arc.rounding ? ', up to rounding' : arc.keys.length > 1 ? ', together with equal keys' : ''}`,
         );
         drawn.push(
           svg(
@@ -215,7 +292,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
             {
               d: arcPath(centre, centre, ringInner + i * depth, ringInner + (i + 1) * depth, arc.from, arc.to),
               fill: colour(key),
-              class: 'arc',
+              class: arc.rounding ? 'arc rounding' : 'arc',
               'data-testid': `arc-${key + 1}`,
               'data-width': String(arc.to - arc.from),
             },
@@ -235,7 +312,8 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
             class: 'arc-name',
             'text-anchor': Math.cos(angle) > 0.3 ? 'start' : Math.cos(angle) < -0.3 ? 'end' : 'middle',
           },
-          arc.keys.map(key => numberOf(setting, key)).join('='),
+          arc.keys.map(key => numberOf(setting, key)).join(arc.rounding ? '≈' : '=') +
+            (arc.rounding && arc.keys.length === 1 ? '≈' : ''),
         ),
       );
     }
@@ -244,11 +322,11 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
 
   // The sphere of directions, coloured by the winner, turned like the scene. A picture of pixels, so that borders are smooth.
   const canvas = document.createElement('canvas');
-  function drawSphere({ normed }: Answer): SVGElement[] {
+  function drawSphere(setting: Setting, { normed }: Answer): SVGElement[] {
     const r = 58,
       x = size - r - 8,
       y = r + 8;
-    paintWinners(
+    const regions = paintWinners(
       core,
       canvas,
       camera,
@@ -268,6 +346,20 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         'circle',
         { cx: x, cy: y, r, class: 'sphere-edge' },
         svg('title', {}, 'Which key wins in each direction on this side'),
+      ),
+      ...regions.map(region =>
+        svg(
+          'text',
+          {
+            x: x + r * region.x,
+            y: y - r * region.y + 4,
+            class: 'region-name',
+            fill: onColour[region.key % onColour.length]!,
+            'text-anchor': 'middle',
+            'data-testid': `region-${region.key + 1}`,
+          },
+          numberOf(setting, region.key),
+        ),
       ),
       svg('text', { x, y: y + r + 15, class: 'axis-name', 'text-anchor': 'middle' }, 'winner by direction'),
     ];
@@ -305,7 +397,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
       setting.keys.forEach((key, i) => {
         drawn.push(line(key, normed[i]!, { class: 'moved', stroke: colour(i) }));
         const [x, y] = screen(normed[i]!);
-        const inside = answer.set.keys[i]!.verdict === 'unselectable';
+        const inside = stateOf(answer.set.keys[i]!) === 'unselectable';
         drawn.push(
           svg(
             'circle',
@@ -318,6 +410,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     const [x, y] = screen(setting.query),
       [ox, oy] = screen([0, 0, 0]);
     drawn.push(
+      ...drawTies(setting, answer),
       svg('line', { x1: ox, y1: oy, x2: x, y2: y, class: 'query-line' }),
       svg('circle', { cx: ox, cy: oy, r: 2.5, class: 'origin' }),
     );
@@ -328,7 +421,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
     const { setting, answer } = current!;
     if (!dragging) extent = Math.max(extent, fit(setting, answer));
     back.replaceChildren(...drawBack(setting));
-    directions.replaceChildren(...(setting.d === 2 ? drawFan(setting, answer) : drawSphere(answer)));
+    directions.replaceChildren(...(setting.d === 2 ? drawFan(setting, answer) : drawSphere(setting, answer)));
     middle.replaceChildren(...drawMiddle(setting, answer));
     const wanted = setting.keys.length + 1;
     if (handles.length !== wanted) {
@@ -360,26 +453,16 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
         );
         return;
       }
-      const verdict = answer.set.keys[which]!.verdict,
-        hollow = changed || verdict === 'unselectable';
+      const state = stateOf(answer.set.keys[which]!),
+        hollow = changed || state === 'unselectable';
       handle.setAttribute('aria-label', labelOf(setting, which));
-      const state = stateOf(answer.set.keys[which]!);
       handle.setAttribute('aria-valuetext', `${coordinates}, ${state}`);
       handle.classList.toggle('chosen', which === setting.chosen);
       handle.replaceChildren(
         svg('title', {}, `${labelOf(setting, which)}: ${state}`),
         svg('circle', { r: 18, class: 'grip' }),
-        ...(state.startsWith('tied')
-          ? [
-              svg('circle', {
-                r: 14.5,
-                fill: 'none',
-                stroke: colour(which),
-                'stroke-width': 1.6,
-                'stroke-dasharray': '2 2',
-              }),
-              svg('text', { y: 29, class: 'axis-name', 'text-anchor': 'middle' }, state),
-            ]
+        ...(state.startsWith('tied') && !changed
+          ? [svg('circle', { r: 14.5, class: 'tie', stroke: colour(which) })]
           : []),
         ...(which === setting.chosen ? [svg('circle', { r: 14.5, class: 'halo' })] : []),
         svg('circle', {
@@ -387,7 +470,7 @@ export function createFigure(core: Core, handlers: Handlers): Figure {
           fill: hollow ? 'var(--ground)' : colour(which),
           stroke: colour(which),
           'stroke-width': 2.5,
-          'stroke-dasharray': verdict === 'unselectable' ? '3 2.5' : null,
+          'stroke-dasharray': state === 'unselectable' ? '3 2.5' : null,
         }),
         svg(
           'text',

@@ -27,7 +27,7 @@ export const presets: Preset[] = [
     name: 'A hidden key that LayerNorm frees',
     fact: 'Key 2 lies inside the hull of the others: no query gives it the highest score. Projection alone leaves it there; with scaling, or both, every key can be selected.',
     keys: spaceKeys,
-    query: [0.5, -0.3, -0.1],
+    query: [0.9, 0.6, -0.3],
     chosen: 1,
   },
   {
@@ -41,7 +41,7 @@ export const presets: Preset[] = [
   },
   {
     id: 'inside',
-    name: 'Theorem 1: a key inside the hull never wins',
+    name: 'Theorem 1: a key inside the hull',
     fact: 'Key 4 is a mixture of the others, so its score is the same mixture of their scores and never above the highest of them.',
     keys: [
       [1.4, -0.6],
@@ -54,7 +54,7 @@ export const presets: Preset[] = [
   },
   {
     id: 'scaling',
-    name: 'Scaling: every key on a sphere is a vertex',
+    name: 'Scaling: all keys are vertices',
     fact: 'RMSNorm puts all keys at distance √d. On a sphere each key is a vertex of the hull, so each can be selected. Switch scaling off to see how many were hidden.',
     keys: ring([10, 52, 88, 121, 160, 204, 238, 285, 322], [1.6, 0.5, 1.2, 0.4, 1.7, 0.6, 1.5, 0.5, 0.7]),
     norm: 'rmsnorm',
@@ -62,7 +62,7 @@ export const presets: Preset[] = [
   },
   {
     id: 'layernorm',
-    name: 'LayerNorm in space: a circle on a plane',
+    name: 'LayerNorm in space: a circle',
     fact: 'LayerNorm projects the keys onto the plane orthogonal to 1 and scales them to √d: they land on a circle, where every key can be selected.',
     keys: [
       [1.6, 0.2, -0.3],
@@ -94,7 +94,7 @@ export const presets: Preset[] = [
   },
   {
     id: 'planes',
-    name: 'Appendix B: a plane through 1 becomes two points',
+    name: 'Appendix B: a plane through 1',
     fact: 'All keys lie in the plane spanned by v = (1, 0, 0) and 1. LayerNorm maps that plane to two points, so the keys are tied in two groups.',
     // Chosen so that no step of LayerNorm rounds: the verdicts are exact, and two keys an ulp apart are not tied.
     keys: [
@@ -109,7 +109,7 @@ export const presets: Preset[] = [
   },
   {
     id: 'majority',
-    name: 'Majority: a query along 1 attends to all alike',
+    name: 'Majority: a query along 1',
     fact: 'Projected keys are orthogonal to 1. A query along 1 scores them all 0, so attention averages over the keys, as a majority vote needs.',
     keys: [
       [1.2, 0.1, -0.4],
@@ -148,8 +148,8 @@ export const presets: Preset[] = [
   },
   {
     id: 'zero',
-    name: 'A zero key, which scaling cannot move',
-    fact: 'Key 3 has no direction to scale and stays at 0, in the middle of the others.',
+    name: 'A zero key stays at 0',
+    fact: 'Key 3 has no direction to scale and stays at 0, in the middle of the others. Any other number there, however small, would be brought to the sphere, so that rounding decides.',
     keys: [
       [1.2, 0.3],
       [-0.8, 0.9],

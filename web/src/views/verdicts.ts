@@ -22,3 +22,10 @@ export interface KeySet {
   robustCounts: Record<KeyVerdict['verdict'], number>;
   keys: KeyVerdict[];
 }
+
+// How many keys are in each state, as the sentence over them counts.
+export function countsOf({ keys }: KeySet): Record<ReturnType<typeof stateOf>, number> {
+  const counts = { selectable: 0, tied: 0, 'tied up to rounding': 0, unselectable: 0, undecided: 0 };
+  for (const key of keys) ++counts[stateOf(key)];
+  return counts;
+}
