@@ -127,7 +127,10 @@ every command are in the <a href="guide.html#options-of-every-command">guide</a>
 <div class="table-room" tabindex="0" role="region" aria-label="Commands"><table>
 <thead><tr><th>command</th><th>what its result is</th></tr></thead><tbody>
 ${list.join('\n')}
-</tbody></table></div>\n`;
+</tbody></table></div>
+<p><code>tour</code>, <code>doctor</code>, <code>manual</code>, <code>completion</code>, <code>data list</code> and <code>data path</code>
+have few options beside those of <a href="guide.html#options-of-every-command">every command</a>; <a href="guide.html#first-steps">the guide</a> tells
+what they do, and <code>--help</code> of each.</p>\n`;
   return {
     address: 'reference.html',
     title: 'Commands',
