@@ -49,7 +49,8 @@ struct EncoderSpec {
   double keep_apart = 0;
 
   double query_key_width() const {
-    return temperature > 0 ? temperature : static_cast<double>(dimension / heads);
+    const std::size_t width = dimension / heads;
+    return temperature > 0 ? temperature : static_cast<double>(width);
   }
   bool operator==(const EncoderSpec&) const = default;
 };

@@ -182,6 +182,7 @@ HeatmapOptions grid(const Evidence& evidence, const std::string& norm, std::vect
 }
 std::vector<Heatmap> maps(const Evidence& evidence) {
   std::vector<NormSpec> norms;
+  norms.reserve(std::size(kNorms));
   for (const char* norm : kNorms) norms.push_back(parse_norm(norm));
   return key_heatmaps(grid(evidence, "none", {3, 4, 8}), norms, evidence.executor);
 }

@@ -152,6 +152,7 @@ const Looked& looked_at(const Evidence& evidence, const PretrainedModel& model) 
 
 std::vector<double> by_layer(const std::vector<Look>& window, Measured measured) {
   std::vector<double> values;
+  values.reserve(window.size());
   for (const Look& look : window) values.push_back(look.*measured);
   return values;
 }
